@@ -1,0 +1,259 @@
+package hns
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Document is what HNS sent for an object. Objects that were not read from
+// HNS have none.
+type Document struct {
+	// Raw is the whole document, unknown members included.
+	Raw json.RawMessage
+	// Unread lists the values that could not be read. Their fields hold zero.
+	Unread []Unread
+}
+
+// Unread is a value in a document of HNS that could not be read.
+type Unread struct {
+	// Path leads to the value, such as "Routes[0].NextHop".
+	Path string
+	// Text is the value as it stood there, shortened if long.
+	Text string
+	// Reason says what was expected.
+	Reason string
+}
+
+// reader reads the members of one JSON object, ignoring the letter case of
+// their names. It never fails: what cannot be read is noted and reads as zero.
+type reader struct {
+	members map[string]json.RawMessage
+	path    string
+	unread  *[]Unread
+}
+
+// newReader starts reading a document. A document that is no object reads as
+// an empty one, and is noted.
+func newReader(doc []byte, unread *[]Unread) reader {
+	r := reader{unread: unread}
+	r.members = r.object("", doc)
+	return r
+}
+
+func (r reader) object(path string, doc []byte) map[string]json.RawMessage {
+	var exact map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &exact); err != nil {
+		r.noteAt(path, doc, "not an object")
+		return nil
+	}
+	folded := make(map[string]json.RawMessage, len(exact))
+	for k, v := range exact {
+		l := strings.ToLower(k)
+		if _, taken := folded[l]; taken && k == l {
+			continue // another spelling stands there; which one wins is as good as any
+		}
+		folded[l] = v
+	}
+	return folded
+}
+
+func (r reader) at(name string) string {
+	if r.path == "" {
+		return name
+	}
+	return r.path + "." + name
+}
+
+func (r reader) noteAt(path string, text []byte, reason string) {
+	*r.unread = append(*r.unread, Unread{Path: path, Text: clip(string(text), 200), Reason: reason})
+}
+
+func (r reader) note(name, reason string) { r.noteAt(r.at(name), r.raw(name), reason) }
+
+// raw returns the member as it stands, nil when it is absent or null.
+func (r reader) raw(name string) json.RawMessage {
+	v := r.members[strings.ToLower(name)]
+	if string(bytes.TrimSpace(v)) == "null" {
+		return nil
+	}
+	return v
+}
+
+// str returns a text; a number is returned as its digits, since HNS and its
+// clients write some members either way.
+func (r reader) str(name string) string {
+	v := r.raw(name)
+	if v == nil {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	var n json.Number
+	if json.Unmarshal(v, &n) == nil {
+		return n.String()
+	}
+	r.note(name, "not a text")
+	return ""
+}
+
+// uint returns a number of at most bits bits; a text of digits counts.
+func (r reader) uint(name string, bits int) uint64 {
+	v := r.raw(name)
+	if v == nil {
+		return 0
+	}
+	s := string(bytes.TrimSpace(v))
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		if text == "" {
+			return 0
+		}
+		s = text
+	}
+	n, err := strconv.ParseUint(s, 10, bits)
+	if err != nil {
+		r.note(name, fmt.Sprintf("not a number of %d bits", bits))
+		return 0
+	}
+	return n
+}
+
+func (r reader) bool(name string) bool {
+	v := r.raw(name)
+	if v == nil {
+		return false
+	}
+	var b bool
+	if json.Unmarshal(v, &b) != nil {
+		r.note(name, "not true or false")
+	}
+	return b
+}
+
+func (r reader) id(name string) ID {
+	s := r.str(name)
+	if s == "" {
+		return ID{}
+	}
+	id, err := ParseID(s)
+	if err != nil {
+		r.note(name, "not a GUID")
+	}
+	return id
+}
+
+func (r reader) mac(name string) MAC {
+	s := r.str(name)
+	if s == "" {
+		return MAC{}
+	}
+	m, err := ParseMAC(s)
+	if err != nil {
+		r.note(name, "not a MAC address")
+	}
+	return m
+}
+
+func (r reader) addr(name string) netip.Addr {
+	s := r.str(name)
+	if s == "" {
+		return netip.Addr{}
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil || a.Zone() != "" {
+		r.note(name, "not an IP address")
+		return netip.Addr{}
+	}
+	return a
+}
+
+// prefix keeps host bits: whether they matter is for the reader to say.
+func (r reader) prefix(name string) netip.Prefix {
+	s := r.str(name)
+	if s == "" {
+		return netip.Prefix{}
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		r.note(name, "not a prefix such as 10.0.0.0/24")
+		return netip.Prefix{}
+	}
+	return p
+}
+
+// list calls f for each element of an array of objects.
+func (r reader) list(name string, f func(reader)) {
+	for i, v := range r.elements(name) {
+		e := reader{path: fmt.Sprintf("%s[%d]", r.at(name), i), unread: r.unread}
+		e.members = e.object(e.path, v)
+		f(e)
+	}
+}
+
+// elements returns the elements of an array as they stand.
+func (r reader) elements(name string) []json.RawMessage {
+	v := r.raw(name)
+	if v == nil {
+		return nil
+	}
+	var l []json.RawMessage
+	if json.Unmarshal(v, &l) != nil {
+		r.note(name, "not a list")
+	}
+	return l
+}
+
+// strs returns an array of texts; what is no text is noted and left out.
+func (r reader) strs(name string) []string {
+	var out []string
+	for i, v := range r.elements(name) {
+		var s string
+		if json.Unmarshal(v, &s) != nil {
+			r.noteAt(fmt.Sprintf("%s[%d]", r.at(name), i), v, "not a text")
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// sub reads a member that is itself an object; absent reads as empty.
+func (r reader) sub(name string) reader {
+	s := reader{path: r.at(name), unread: r.unread}
+	if v := r.raw(name); v != nil {
+		s.members = s.object(s.path, v)
+	}
+	return s
+}
+
+// enum returns the schema's spelling of a value that HNS writes as text in any
+// letter case or as its number. Unknown texts come back as they are.
+func (r reader) enum(name string, names []string) string {
+	s := r.str(name)
+	if n, err := strconv.Atoi(s); err == nil && n >= 0 && n < len(names) {
+		return names[n]
+	}
+	for _, v := range names {
+		if strings.EqualFold(v, s) {
+			return v
+		}
+	}
+	return s
+}
+
+// encode marshals without HTML escaping, at every level.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

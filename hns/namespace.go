@@ -1,0 +1,161 @@
+package hns
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// NamespaceType is the type of a namespace (schema NamespaceType).
+type NamespaceType string
+
+// The namespace types, in the order of their numbers.
+const (
+	NamespaceHost         NamespaceType = "Host"
+	NamespaceHostDefault  NamespaceType = "HostDefault"
+	NamespaceGuest        NamespaceType = "Guest"
+	NamespaceGuestDefault NamespaceType = "GuestDefault"
+)
+
+var namespaceTypes = []string{
+	string(NamespaceHost), string(NamespaceHostDefault), string(NamespaceGuest), string(NamespaceGuestDefault),
+}
+
+// The types of what a namespace holds.
+const (
+	ResourceContainer = "Container"
+	ResourceEndpoint  = "Endpoint"
+)
+
+var resourceTypes = []string{ResourceContainer, ResourceEndpoint}
+
+// Namespace is a network compartment for a pod (schema HostComputeNamespace).
+type Namespace struct {
+	// ID is chosen by HNS unless set at create.
+	ID ID
+	// NamespaceID is the number of the compartment. HNS need not honour the
+	// number asked for.
+	NamespaceID uint32
+	// Type is never empty on what was read; empty at create is Host.
+	Type NamespaceType
+	// Resources are what was added to it. Read only.
+	Resources []NamespaceResource
+	// Document is what HNS sent; zero for a namespace that was not read.
+	Document Document
+}
+
+// NamespaceResource is an endpoint or a container in a namespace.
+type NamespaceResource struct {
+	// Type is [ResourceEndpoint] or [ResourceContainer].
+	Type string
+	// ID is the id as HNS wrote it: of an endpoint a GUID in capital letters,
+	// of a container any text.
+	ID string
+}
+
+// Endpoints returns the ids of the endpoints in the namespace.
+func (n *Namespace) Endpoints() []ID {
+	var out []ID
+	for _, r := range n.Resources {
+		if id, err := ParseID(r.ID); err == nil && r.Type == ResourceEndpoint {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// DecodeNamespace reads a namespace in schema 2. It fails only if doc is no
+// JSON object; see [Document].
+func DecodeNamespace(doc []byte) (*Namespace, error) {
+	d := Document{Raw: slices.Clone(doc)}
+	r, err := startReading(doc, "namespace", &d)
+	if err != nil {
+		return nil, err
+	}
+	n := &Namespace{
+		ID:          r.id("ID"),
+		NamespaceID: uint32(r.uint("NamespaceId", 32)),
+		Type:        NamespaceType(r.enum("Type", namespaceTypes)),
+	}
+	if n.Type == "" {
+		n.Type = NamespaceHost
+	}
+	r.list("Resources", func(e reader) {
+		n.Resources = append(n.Resources, NamespaceResource{Type: e.enum("Type", resourceTypes), ID: e.sub("Data").str("Id")})
+	})
+	n.Document = d
+	return n, nil
+}
+
+// Encode returns the document that a create sends.
+func (n *Namespace) Encode() (json.RawMessage, error) {
+	return encode(struct {
+		ID            string        `json:",omitempty"`
+		NamespaceId   uint32        `json:",omitempty"`
+		Type          NamespaceType `json:",omitempty"`
+		SchemaVersion wireSchema
+	}{idText(n.ID), n.NamespaceID, n.Type, schema2})
+}
+
+func (n *Namespace) check() []*FieldError {
+	if n.Type != "" && !slices.Contains(namespaceTypes, string(n.Type)) {
+		return []*FieldError{{Path: "Type", Value: string(n.Type), Reason: "not a namespace type of the schema", Rule: "namespace-type"}}
+	}
+	return nil
+}
+
+// NamespaceService does things to namespaces. It is the field Namespaces of
+// [Client].
+type NamespaceService struct{ c *Client }
+
+// Create makes a namespace. Container runtimes do it; tests and node agents
+// may.
+func (s *NamespaceService) Create(ctx context.Context, n *Namespace) (*Namespace, error) {
+	return create(ctx, s.c, namespaceKind, n, ID{})
+}
+
+// ByID returns the namespace, or ErrNotFound.
+func (s *NamespaceService) ByID(ctx context.Context, id ID) (*Namespace, error) {
+	return byID(ctx, s.c, namespaceKind, id)
+}
+
+// List returns all namespaces of the node.
+func (s *NamespaceService) List(ctx context.Context) ([]*Namespace, error) {
+	return list(ctx, s.c, namespaceKind, "")
+}
+
+// Delete deletes the namespace. Endpoints in it stay, detached; with
+// containers in it HNS refuses (ErrInUse).
+func (s *NamespaceService) Delete(ctx context.Context, id ID) error {
+	return remove(ctx, s.c, namespaceKind, id)
+}
+
+// AddEndpoint attaches an endpoint to the namespace. An endpoint that is in it
+// already is success; one in another namespace is ErrAttached.
+func (s *NamespaceService) AddEndpoint(ctx context.Context, namespace, endpoint ID) error {
+	return s.modify(ctx, "Add", namespace, endpoint)
+}
+
+// RemoveEndpoint detaches an endpoint from the namespace. If it is not in the
+// namespace, or one of the two is gone, the error is ErrNotFound.
+func (s *NamespaceService) RemoveEndpoint(ctx context.Context, namespace, endpoint ID) error {
+	return s.modify(ctx, "Remove", namespace, endpoint)
+}
+
+func (s *NamespaceService) modify(ctx context.Context, request string, namespace, endpoint ID) error {
+	op := map[string]string{"Add": "add endpoint " + endpoint.String() + " to", "Remove": "remove endpoint " + endpoint.String() + " from"}[request]
+	if namespace.IsZero() || endpoint.IsZero() {
+		return &Error{Op: op + " namespace", Verb: VerbModify, Kind: KindNamespace, Ref: namespace.String(),
+			Err: &FieldError{Path: "ID", Reason: "the zero GUID names nothing"}}
+	}
+	doc, err := encode(struct {
+		ResourceType, RequestType string
+		Settings                  any
+	}{"Endpoint", request, struct{ EndpointId string }{endpoint.String()}})
+	if err != nil {
+		return err
+	}
+	_, err = s.c.do(ctx, op+" namespace", namespace.String(),
+		Request{Verb: VerbModify, Kind: KindNamespace, ID: namespace, Document: doc})
+	return err
+}

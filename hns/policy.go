@@ -1,0 +1,287 @@
+package hns
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// policy is what the three sealed policy interfaces share.
+type policy interface {
+	// PolicyType returns the type name of the HNS schema, such as "OutBoundNAT".
+	PolicyType() string
+	// settings returns what is marshalled as the member Settings.
+	settings() any
+	// check returns what may not be sent; paths start at the settings.
+	check() []*FieldError
+}
+
+// EndpointPolicy is a policy of an endpoint. It is implemented by
+// [OutBoundNAT], [ProviderAddress], [SDNRoute], [VLAN] and [RawPolicy], which
+// holds every other type of the schema.
+type EndpointPolicy interface {
+	policy
+	endpointPolicy()
+}
+
+// NetworkPolicy is a policy of a network. It is implemented by
+// [NetAdapterName], [ProviderAddress], [DRMACAddress], [HostRoute],
+// [RemoteSubnetRoute] and [RawPolicy], which holds every other type.
+type NetworkPolicy interface {
+	policy
+	networkPolicy()
+}
+
+// SubnetPolicy is a policy of a subnet. It is implemented by [VSID], [VLAN]
+// and [RawPolicy].
+type SubnetPolicy interface {
+	policy
+	subnetPolicy()
+}
+
+// RawPolicy is a policy as JSON: one of a type that has no struct here, or one
+// whose settings hold something its struct could not give back.
+type RawPolicy struct {
+	// Type is the type name. HNS matches it ignoring case.
+	Type string
+	// Settings is the JSON of the settings; nil leaves the member out.
+	Settings json.RawMessage
+}
+
+var (
+	_ EndpointPolicy = RawPolicy{}
+	_ NetworkPolicy  = RawPolicy{}
+	_ SubnetPolicy   = RawPolicy{}
+)
+
+// PolicyType returns p.Type.
+func (p RawPolicy) PolicyType() string { return p.Type }
+func (RawPolicy) endpointPolicy()      {}
+func (RawPolicy) networkPolicy()       {}
+func (RawPolicy) subnetPolicy()        {}
+
+func (p RawPolicy) settings() any {
+	if len(p.Settings) == 0 {
+		return nil
+	}
+	return p.Settings
+}
+
+func (p RawPolicy) check() []*FieldError {
+	if p.Type == "" {
+		return []*FieldError{{Path: "Type", Reason: "missing"}}
+	}
+	if len(p.Settings) > 0 && !json.Valid(p.Settings) {
+		return []*FieldError{{Path: "Settings", Value: clip(string(p.Settings), 64), Reason: "not JSON"}}
+	}
+	return nil
+}
+
+// PoliciesOf returns the policies of one type, in order:
+//
+//	nat := hns.PoliciesOf[hns.OutBoundNAT](ep.Policies)
+//
+// Policies that were kept as RawPolicy are not among them.
+func PoliciesOf[T any, P interface{ PolicyType() string }](ps []P) []T {
+	var out []T
+	for _, p := range ps {
+		if t, ok := any(p).(T); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// HasPolicy reports whether a policy of that type name is there, as its struct
+// or raw. Letter case is ignored.
+func HasPolicy[P interface{ PolicyType() string }](ps []P, typeName string) bool {
+	return slices.ContainsFunc(ps, func(p P) bool { return strings.EqualFold(p.PolicyType(), typeName) })
+}
+
+// DecodeEndpointPolicy reads {"Type": …, "Settings": …} into the struct of its
+// type, or into a [RawPolicy] where the struct would lose something. The error
+// is for what is no such object at all. Values that the type's struct cannot
+// hold are no error here; writing them is (see [CheckEndpointPolicy]).
+func DecodeEndpointPolicy(doc []byte) (EndpointPolicy, error) {
+	var unread []Unread
+	r := newReader(doc, &unread)
+	if len(unread) > 0 || r.str("Type") == "" {
+		return nil, &FieldError{Path: "Type", Value: clip(string(doc), 64), Reason: "a policy is an object with a Type"}
+	}
+	return decodePolicy(r, endpointPolicies), nil
+}
+
+// CheckEndpointPolicy returns what HNS is known to refuse in p, as
+// *[FieldError]s joined, with paths that start at the policy; nil if nothing
+// is wrong. A RawPolicy of a type that has a struct is judged as that type.
+func CheckEndpointPolicy(p EndpointPolicy) error {
+	return joinFields(checkPolicy[EndpointPolicy](p, endpointPolicies))
+}
+
+// decoders turn settings into the struct of a type, by type name in small letters.
+type decoders[P policy] map[string]func(reader) P
+
+// decodePolicy never fails: r is an object.
+func decodePolicy[P policy](r reader, known decoders[P]) P {
+	raw := RawPolicy{Type: r.str("Type"), Settings: r.raw("Settings")}
+	if dec, ok := known[strings.ToLower(raw.Type)]; ok && raw.Settings != nil {
+		var unread []Unread
+		p := dec(newReader(raw.Settings, &unread))
+		if again, err := encode(p.settings()); len(unread) == 0 && err == nil && sameJSON(raw.Settings, again) {
+			return p
+		}
+	}
+	return any(raw).(P)
+}
+
+func readPolicies[P policy](r reader, known decoders[P]) []P {
+	var out []P
+	r.list("Policies", func(e reader) { out = append(out, decodePolicy(e, known)) })
+	return out
+}
+
+type wirePolicy struct {
+	Type     string
+	Settings any `json:",omitempty"`
+}
+
+func wirePolicies[P policy](ps []P) []wirePolicy {
+	var out []wirePolicy
+	for _, p := range ps {
+		out = append(out, wirePolicy{Type: p.PolicyType(), Settings: p.settings()})
+	}
+	return out
+}
+
+func checkPolicies[P policy](ps []P, known decoders[P]) []*FieldError {
+	var bad []*FieldError
+	for i, p := range ps {
+		for _, e := range checkPolicy(p, known) {
+			bad = append(bad, e.in(fmt.Sprintf("Policies[%d]", i)))
+		}
+	}
+	return bad
+}
+
+// checkPolicy refuses nil and pointers (they satisfy the interfaces by
+// accident of Go), and judges raw settings of a known type by its struct.
+func checkPolicy[P policy](p P, known decoders[P]) []*FieldError {
+	v := reflect.ValueOf(any(p))
+	if !v.IsValid() || v.Kind() == reflect.Pointer {
+		return []*FieldError{{Reason: fmt.Sprintf("a policy is a value, not %T", any(p))}}
+	}
+	raw, ok := any(p).(RawPolicy)
+	if !ok {
+		return under("Settings", p.check())
+	}
+	if bad := raw.check(); bad != nil {
+		return bad
+	}
+	dec, ok := known[strings.ToLower(raw.Type)]
+	if !ok {
+		return nil
+	}
+	if len(raw.Settings) == 0 {
+		return []*FieldError{{Path: "Settings", Reason: "missing; schema 2 wants the members of a policy inside Settings"}}
+	}
+	var unread []Unread
+	typed := dec(newReader(raw.Settings, &unread))
+	var bad []*FieldError
+	for _, u := range unread {
+		bad = append(bad, &FieldError{Path: u.Path, Value: unquote(u.Text), Reason: u.Reason})
+	}
+	if len(bad) == 0 {
+		bad = typed.check()
+	}
+	return under("Settings", bad)
+}
+
+func under(prefix string, bad []*FieldError) []*FieldError {
+	var out []*FieldError
+	for _, e := range bad {
+		out = append(out, e.in(prefix))
+	}
+	return out
+}
+
+func unquote(text string) string {
+	var s string
+	if json.Unmarshal([]byte(text), &s) == nil {
+		return s
+	}
+	return text
+}
+
+// sameJSON reports whether a and b are the same value to HNS: members that are
+// zero count as absent, for HNS leaves those out; names are compared ignoring
+// case, and so are texts that are MAC addresses, in any of their spellings.
+func sameJSON(a, b []byte) bool {
+	va, errA := decodeAny(a)
+	vb, errB := decodeAny(b)
+	return errA == nil && errB == nil && sameValue(va, vb)
+}
+
+func decodeAny(b []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+func sameValue(a, b any) bool {
+	if isZeroJSON(a) && isZeroJSON(b) {
+		return true
+	}
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && containsMembers(a, b) && containsMembers(b, a)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, sameValue)
+	case string:
+		b, ok := b.(string)
+		if ok && a != b {
+			ma, errA := ParseMAC(a)
+			mb, errB := ParseMAC(b)
+			return errA == nil && errB == nil && ma == mb
+		}
+		return ok
+	}
+	return a == b
+}
+
+// containsMembers reports whether every member of b that is not zero is in a.
+func containsMembers(a, b map[string]any) bool {
+	folded := make(map[string]any, len(a))
+	for k, v := range a {
+		folded[strings.ToLower(k)] = v
+	}
+	for k, v := range b {
+		if !isZeroJSON(v) && !sameValue(folded[strings.ToLower(k)], v) {
+			return false
+		}
+	}
+	return len(folded) == len(a) // two spellings of one member: not the same as one
+}
+
+func isZeroJSON(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case json.Number:
+		return v == "0"
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}

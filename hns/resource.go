@@ -1,0 +1,229 @@
+package hns
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// resource is what the verbs need to know about one kind of object.
+type resource[T any] struct {
+	kind   Kind
+	decode func([]byte) (*T, error)
+	encode func(*T) (json.RawMessage, error)
+	check  func(*T) []*FieldError
+	ident  func(*T) (ID, string) // id and name
+}
+
+var (
+	networkKind = resource[Network]{KindNetwork, DecodeNetwork, (*Network).Encode, (*Network).check,
+		func(n *Network) (ID, string) { return n.ID, n.Name }}
+	endpointKind = resource[Endpoint]{KindEndpoint, DecodeEndpoint, (*Endpoint).Encode, (*Endpoint).check,
+		func(e *Endpoint) (ID, string) { return e.ID, e.Name }}
+	namespaceKind = resource[Namespace]{KindNamespace, DecodeNamespace, (*Namespace).Encode, (*Namespace).check,
+		func(n *Namespace) (ID, string) { return n.ID, "" }}
+)
+
+func create[T any](ctx context.Context, c *Client, k resource[T], obj *T, network ID) (*T, error) {
+	op := "create " + k.kind.String()
+	fail := func(ref string, err error) (*T, error) {
+		return nil, &Error{Op: op, Verb: VerbCreate, Kind: k.kind, Ref: ref, Err: err}
+	}
+	if obj == nil {
+		return fail("", &FieldError{Reason: "nil " + k.kind.String()})
+	}
+	id, name := k.ident(obj)
+	ref := id.String()
+	if name != "" {
+		ref = strconv.Quote(name)
+	}
+	if err := c.refused(k.check(obj)); err != nil {
+		return fail(ref, err)
+	}
+	doc, err := k.encode(obj)
+	if err != nil {
+		return fail(ref, err)
+	}
+	resp, err := c.do(ctx, op, ref, Request{Verb: VerbCreate, Kind: k.kind, ID: id, Network: network, Document: doc})
+	if err != nil {
+		return nil, err
+	}
+	return one(op, k, ref, resp)
+}
+
+func one[T any](op string, k resource[T], ref string, resp Response) (*T, error) {
+	if len(resp.Documents) != 1 {
+		return nil, &Error{Op: op, Kind: k.kind, Ref: ref, Err: fmt.Errorf("HNS answered with %d objects instead of one", len(resp.Documents))}
+	}
+	obj, err := k.decode(resp.Documents[0])
+	if err != nil {
+		return nil, &Error{Op: op, Kind: k.kind, Ref: ref, Err: err}
+	}
+	return obj, nil
+}
+
+func byID[T any](ctx context.Context, c *Client, k resource[T], id ID) (*T, error) {
+	op := "get " + k.kind.String()
+	if id.IsZero() {
+		return nil, zeroID(op, VerbGet, k.kind)
+	}
+	resp, err := c.do(ctx, op, id.String(), Request{Verb: VerbGet, Kind: k.kind, ID: id})
+	if err != nil {
+		return nil, err
+	}
+	return one(op, k, id.String(), resp)
+}
+
+func list[T any](ctx context.Context, c *Client, k resource[T], filter string) ([]*T, error) {
+	op := "list " + k.kind.String() + "s"
+	resp, err := c.do(ctx, op, filter, Request{Verb: VerbList, Kind: k.kind, Filter: filter})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*T, 0, len(resp.Documents))
+	for _, d := range resp.Documents {
+		obj, err := k.decode(d)
+		if err != nil {
+			return nil, &Error{Op: op, Kind: k.kind, Ref: filter, Err: err}
+		}
+		out = append(out, obj)
+	}
+	return out, nil
+}
+
+// named compares names again: whether HNS's filter minds letter case is not known.
+func named[T any](ctx context.Context, c *Client, k resource[T], name string) ([]*T, error) {
+	if name == "" {
+		return nil, &Error{Op: "find " + k.kind.String(), Verb: VerbList, Kind: k.kind, Err: &FieldError{Path: "Name", Reason: "missing"}}
+	}
+	all, err := list(ctx, c, k, filter("Name", name))
+	if err != nil {
+		return nil, err
+	}
+	var out []*T
+	for _, o := range all {
+		if _, n := k.ident(o); n == name {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+func byName[T any](ctx context.Context, c *Client, k resource[T], name string) (*T, error) {
+	found, err := named(ctx, c, k, name)
+	if err != nil {
+		return nil, err
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		err = ErrNotFound
+	default:
+		var ids []string
+		for _, o := range found {
+			id, _ := k.ident(o)
+			ids = append(ids, id.String())
+		}
+		err = fmt.Errorf("%w: %s", ErrAmbiguous, strings.Join(ids, ", "))
+	}
+	return nil, &Error{Op: "find " + k.kind.String(), Verb: VerbList, Kind: k.kind, Ref: strconv.Quote(name), Err: err}
+}
+
+func remove[T any](ctx context.Context, c *Client, k resource[T], id ID) error {
+	op := "delete " + k.kind.String()
+	if id.IsZero() {
+		return zeroID(op, VerbDelete, k.kind)
+	}
+	_, err := c.do(ctx, op, id.String(), Request{Verb: VerbDelete, Kind: k.kind, ID: id})
+	return err
+}
+
+// modifyPolicies sends one modify request with all of ps; nothing is sent for
+// an empty list.
+func modifyPolicies[T any, P policy](ctx context.Context, c *Client, k resource[T], id ID, request string, ps []P, known decoders[P]) error {
+	op := strings.ToLower(request) + " policies of " + k.kind.String()
+	if id.IsZero() {
+		return zeroID(op, VerbModify, k.kind)
+	}
+	if len(ps) == 0 {
+		return nil
+	}
+	fail := func(err error) error {
+		return &Error{Op: op, Verb: VerbModify, Kind: k.kind, Ref: id.String(), Err: err}
+	}
+	if err := c.refused(checkPolicies(ps, known)); err != nil {
+		return fail(err)
+	}
+	doc, err := encode(struct {
+		RequestType, ResourceType string
+		Settings                  any
+	}{request, "Policy", struct{ Policies []wirePolicy }{wirePolicies(ps)}})
+	if err != nil {
+		return fail(err)
+	}
+	_, err = c.do(ctx, op, id.String(), Request{Verb: VerbModify, Kind: k.kind, ID: id, Document: doc})
+	return err
+}
+
+// filter returns the filter for one member.
+func filter(member, value string) string {
+	b, err := encode(map[string]string{member: value})
+	if err != nil {
+		panic("hns: a map of texts always marshals: " + err.Error())
+	}
+	return string(b)
+}
+
+// refused returns the complaints that Options.Allow does not lift, or nil.
+func (c *Client) refused(bad []*FieldError) error {
+	var left []*FieldError
+	for _, e := range bad {
+		if e.Rule == "" || !c.allowed[e.Rule] {
+			left = append(left, e)
+		}
+	}
+	return joinFields(left)
+}
+
+// fieldErrors is several complaints as one error.
+type fieldErrors []*FieldError
+
+func (l fieldErrors) Error() string {
+	var texts []string
+	for _, e := range l {
+		texts = append(texts, e.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (l fieldErrors) Unwrap() []error {
+	var out []error
+	for _, e := range l {
+		out = append(out, e)
+	}
+	return out
+}
+
+func joinFields(bad []*FieldError) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	return fieldErrors(bad)
+}
+
+// FieldErrors returns every *[FieldError] that err holds, in order.
+func FieldErrors(err error) []*FieldError {
+	var l fieldErrors
+	if errors.As(err, &l) {
+		return l
+	}
+	var e *FieldError
+	if errors.As(err, &e) {
+		return []*FieldError{e}
+	}
+	return nil
+}

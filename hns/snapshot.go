@@ -1,0 +1,82 @@
+package hns
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Snapshot is the whole state of an HNS at one moment, in HNS's own JSON
+// (schema 2). It has one text form, sorted by id, so that two snapshots can be
+// compared as text, kept as golden files, and loaded into the emulator.
+type Snapshot struct {
+	// Version of the HNS it was taken from; zero if unknown.
+	Version Version `json:"Version,omitzero"`
+	// The objects as HNS sent them.
+	Networks   []json.RawMessage `json:"Networks"`
+	Endpoints  []json.RawMessage `json:"Endpoints"`
+	Namespaces []json.RawMessage `json:"Namespaces"`
+}
+
+// ParseSnapshot reads the text form. Member names are matched ignoring case,
+// as everywhere in HNS; unknown members are ignored. Lists that are absent are
+// empty. The objects themselves are not judged.
+func ParseSnapshot(b []byte) (*Snapshot, error) {
+	var s Snapshot
+	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &s); err != nil {
+		return nil, fmt.Errorf("hns: snapshot: %w", err)
+	}
+	for _, l := range []struct {
+		name string
+		docs []json.RawMessage
+	}{{"Networks", s.Networks}, {"Endpoints", s.Endpoints}, {"Namespaces", s.Namespaces}} {
+		for i, d := range l.docs {
+			if t := bytes.TrimSpace(d); len(t) == 0 || t[0] != '{' {
+				return nil, fmt.Errorf("hns: snapshot: %w", &FieldError{
+					Path: fmt.Sprintf("%s[%d]", l.name, i), Value: clip(string(t), 64), Reason: "not an object"})
+			}
+		}
+	}
+	return &s, nil
+}
+
+// Bytes returns the text form: indented, the objects of each kind sorted by
+// id, the members of each object in the order HNS gave them, and a newline at
+// the end.
+func (s *Snapshot) Bytes() ([]byte, error) {
+	sorted := Snapshot{
+		Version:    s.Version,
+		Networks:   sortedByID(s.Networks),
+		Endpoints:  sortedByID(s.Endpoints),
+		Namespaces: sortedByID(s.Namespaces),
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(sorted); err != nil {
+		return nil, fmt.Errorf("hns: snapshot: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func sortedByID(docs []json.RawMessage) []json.RawMessage {
+	type keyed struct {
+		key string
+		doc json.RawMessage
+	}
+	ks := make([]keyed, 0, len(docs))
+	for _, d := range docs {
+		var o struct{ ID string }
+		_ = json.Unmarshal(d, &o) // an object without a readable id sorts first
+		ks = append(ks, keyed{strings.ToLower(o.ID), d})
+	}
+	slices.SortStableFunc(ks, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	out := make([]json.RawMessage, 0, len(ks))
+	for _, k := range ks {
+		out = append(out, k.doc)
+	}
+	return out
+}

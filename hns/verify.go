@@ -1,0 +1,151 @@
+package hns
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Difference is a value that is not as wanted.
+type Difference struct {
+	// Path leads to the value, such as "IpConfigurations[0].IpAddress".
+	Path string
+	// Want and Got are the values as text; empty: absent.
+	Want, Got string
+}
+
+// String returns "path: want x, got y".
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: want %s, got %s", d.Path, orNone(d.Want), orNone(d.Got))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// Verify compares the endpoint named want.Name with want: everything that want
+// sets must be there, what it leaves zero may be anything. It also must be in
+// the namespace, by its own word and by the namespace's, and attached. All
+// differences are returned; an endpoint that is missing is ErrNotFound.
+func (c *Client) Verify(ctx context.Context, want *Endpoint, namespace ID) ([]Difference, error) {
+	got, err := c.Endpoints.ByName(ctx, want.Name)
+	if err != nil {
+		return nil, err
+	}
+	diffs := CompareEndpoints(want, got)
+	state := got.State
+	if state == EndpointUninitialized {
+		if state, err = c.Endpoints.State(ctx, got.ID); err != nil {
+			return nil, err
+		}
+	}
+	if state != EndpointAttached && state != EndpointAttachedSharing {
+		diffs = append(diffs, Difference{"State", EndpointAttached.String(), state.String()})
+	}
+	if got.Namespace != namespace {
+		diffs = append(diffs, Difference{"HostComputeNamespace", namespace.String(), idText(got.Namespace)})
+		return diffs, nil
+	}
+	ns, err := c.Namespaces.ByID(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(ns.Endpoints(), got.ID) {
+		diffs = append(diffs, Difference{"namespace " + namespace.String() + " Resources", got.ID.String(), ""})
+	}
+	return diffs, nil
+}
+
+// CompareEndpoints returns what want sets and got has not. ID, Namespace and
+// State are not compared.
+func CompareEndpoints(want, got *Endpoint) []Difference {
+	var diffs []Difference
+	add := func(path, w, g string) {
+		if w != "" && w != g {
+			diffs = append(diffs, Difference{path, w, g})
+		}
+	}
+	add("Name", want.Name, got.Name)
+	add("HostComputeNetwork", idText(want.Network), idText(got.Network))
+	add("MacAddress", want.MAC.String(), got.MAC.String())
+	if want.Flags&^got.Flags != 0 {
+		diffs = append(diffs, Difference{"Flags", fmt.Sprint(want.Flags), fmt.Sprint(got.Flags)})
+	}
+	for i, w := range want.IPConfigs {
+		at := fmt.Sprintf("IpConfigurations[%d]", i)
+		j := slices.IndexFunc(got.IPConfigs, func(g IPConfig) bool { return g.Address == w.Address })
+		if j < 0 {
+			diffs = append(diffs, Difference{at + ".IpAddress", addrText(w.Address), joinTexts(got.Addresses())})
+		} else if g := got.IPConfigs[j]; w.PrefixLength != 0 && w.PrefixLength != g.PrefixLength {
+			diffs = append(diffs, Difference{at + ".PrefixLength", fmt.Sprint(w.PrefixLength), fmt.Sprint(g.PrefixLength)})
+		}
+	}
+	for i, w := range want.Routes {
+		if !slices.ContainsFunc(got.Routes, func(g Route) bool {
+			return g.NextHop == w.NextHop && g.DestinationPrefix == w.DestinationPrefix && (w.Metric == 0 || w.Metric == g.Metric)
+		}) {
+			diffs = append(diffs, Difference{fmt.Sprintf("Routes[%d]", i), routeText(w), routeTexts(got.Routes)})
+		}
+	}
+	add("Dns.Domain", want.DNS.Domain, got.DNS.Domain)
+	add("Dns.Search", strings.Join(want.DNS.Search, ","), strings.Join(got.DNS.Search, ","))
+	add("Dns.ServerList", strings.Join(want.DNS.ServerList, ","), strings.Join(got.DNS.ServerList, ","))
+	add("Dns.Options", strings.Join(want.DNS.Options, ","), strings.Join(got.DNS.Options, ","))
+	return append(diffs, comparePolicies(want.Policies, got.Policies)...)
+}
+
+// comparePolicies wants each policy of want, as often as it is there.
+func comparePolicies(want, got []EndpointPolicy) []Difference {
+	var diffs []Difference
+	used := make([]bool, len(got))
+next:
+	for i, w := range want {
+		text := policyText(w)
+		var others []string
+		for j, g := range got {
+			if !strings.EqualFold(w.PolicyType(), g.PolicyType()) {
+				continue
+			}
+			if !used[j] && sameJSON([]byte(text), []byte(policyText(g))) {
+				used[j] = true
+				continue next
+			}
+			others = append(others, policyText(g))
+		}
+		diffs = append(diffs, Difference{fmt.Sprintf("Policies[%d] %s", i, w.PolicyType()), text, strings.Join(others, " ")})
+	}
+	return diffs
+}
+
+func policyText(p EndpointPolicy) string {
+	b, err := encode(p.settings())
+	if err != nil {
+		return strconv.Quote(err.Error())
+	}
+	return string(b)
+}
+
+func joinTexts[T fmt.Stringer](l []T) string {
+	var out []string
+	for _, v := range l {
+		out = append(out, v.String())
+	}
+	return strings.Join(out, ",")
+}
+
+func routeText(r Route) string {
+	return prefixText(r.DestinationPrefix) + " via " + addrText(r.NextHop)
+}
+
+func routeTexts(rs []Route) string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, routeText(r))
+	}
+	return strings.Join(out, ", ")
+}
