@@ -9,3 +9,5 @@ require (
 	github.com/rogpeppe/go-internal v1.14.1
 	golang.org/x/sys v0.41.0
 )
+
+require github.com/vishvananda/netns v0.0.4 // indirect

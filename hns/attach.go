@@ -67,7 +67,7 @@ func (c *Client) Attach(ctx context.Context, a Attachment) (*Attached, error) {
 	// of HNS the attachment may be lost while the name of it stands.
 	if err := c.Namespaces.AddEndpoint(ctx, a.Namespace, done.Endpoint.ID); err != nil {
 		if done.Created {
-			err = errors.Join(err, c.undoCreate(ctx, done.Endpoint.ID))
+			err = leftBehind(err, c.undoCreate(ctx, done.Endpoint.ID))
 		}
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (c *Client) createOwn(ctx context.Context, a Attachment) (*Endpoint, error)
 	defer cancel()
 	found, errFind := c.Endpoints.Named(settle, a.Name)
 	if errFind != nil {
-		return nil, errors.Join(err, errFind)
+		return nil, leftBehind(err, errFind)
 	}
 	for _, f := range found {
 		// There was none of that name before, so this one came of the create.
@@ -159,13 +159,21 @@ func (c *Client) createOwn(ctx context.Context, a Attachment) (*Endpoint, error)
 			return f, nil
 		}
 		if errDel := c.Endpoints.Delete(settle, f.ID); errDel != nil && !errors.Is(errDel, ErrNotFound) {
-			err = errors.Join(err, errDel)
+			err = leftBehind(err, errDel)
 		}
 	}
 	if holder := c.holder(settle, &spec, err); holder != nil {
 		err = fmt.Errorf("%w (the address belongs to endpoint %q %s, state %s)", err, holder.Name, holder.ID, holder.State)
 	}
 	return nil, err
+}
+
+// leftBehind joins the failure of a clean-up to what made it necessary.
+func leftBehind(err, errUndo error) error {
+	if errUndo == nil {
+		return err
+	}
+	return errors.Join(err, fmt.Errorf("%w: %w", ErrLeftBehind, errUndo))
 }
 
 // holder returns the endpoint that has one of e's addresses, for the message
@@ -216,12 +224,21 @@ func (c *Client) undoCreate(ctx context.Context, id ID) error {
 	return nil
 }
 
+// Detachment says which endpoint a pod should no longer have.
+type Detachment struct {
+	// Name of the endpoint, as in [Attachment].
+	Name string
+	// Own, if set, is asked about each endpoint of that name; those it does
+	// not claim are left alone.
+	Own func(context.Context, *Endpoint) (bool, error)
+}
+
 // Detach removes the endpoints of that name from their namespaces and deletes
 // them. Everything that is gone already, the namespace and the network too, is
 // success; nothing of that name is success. Endpoints that stand for another
 // node's are left alone. Every step is tried; errors are joined.
-func (c *Client) Detach(ctx context.Context, name string) error {
-	found, err := c.Endpoints.Named(ctx, name)
+func (c *Client) Detach(ctx context.Context, d Detachment) error {
+	found, err := c.Endpoints.Named(ctx, d.Name)
 	if err != nil {
 		return err
 	}
@@ -230,20 +247,31 @@ func (c *Client) Detach(ctx context.Context, name string) error {
 		if e.Flags&EndpointRemote != 0 {
 			continue
 		}
-		var errDetach error
-		if !e.Namespace.IsZero() {
-			errDetach = c.Namespaces.RemoveEndpoint(ctx, e.Namespace, e.ID)
-			if errors.Is(errDetach, ErrNotFound) {
-				errDetach = nil
+		if d.Own != nil {
+			own, err := d.Own(ctx, e)
+			errs = append(errs, err)
+			if err != nil || !own {
+				continue
 			}
 		}
-		// A delete detaches too, so a detach that failed matters only if the
-		// delete fails as well.
-		if err := c.Endpoints.Delete(ctx, e.ID); err != nil && !errors.Is(err, ErrNotFound) {
-			errs = append(errs, errDetach, err)
-		}
+		errs = append(errs, c.detachOne(ctx, e))
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Client) detachOne(ctx context.Context, e *Endpoint) error {
+	var errDetach error
+	if !e.Namespace.IsZero() {
+		errDetach = c.Namespaces.RemoveEndpoint(ctx, e.Namespace, e.ID)
+		if errors.Is(errDetach, ErrNotFound) {
+			errDetach = nil
+		}
+	}
+	err := c.Endpoints.Delete(ctx, e.ID)
+	if err == nil || errors.Is(err, ErrNotFound) {
+		return nil // a delete detaches too, so a detach that failed no longer matters
+	}
+	return errors.Join(errDetach, err)
 }
 
 // Snapshot reads the whole state of HNS, as it is at about one moment.

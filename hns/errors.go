@@ -44,6 +44,9 @@ var (
 	// ErrOutcomeUnknown: the context ended while HNS worked. The operation may
 	// have happened, or may yet happen.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrLeftBehind: a step failed and so did taking back what came before it;
+	// something may still be there.
+	ErrLeftBehind = errors.New("left behind")
 	// ErrUnsupportedOS: there is no HNS on this operating system.
 	ErrUnsupportedOS = errors.New("HNS needs Windows")
 )

@@ -1,0 +1,115 @@
+package emulator
+
+import (
+	"cmp"
+
+	"github.com/hnskit/hnskit/hns"
+)
+
+// Options say which HNS is emulated. The zero value is Windows Server 2022 on
+// a host with one adapter, with the defaults of each field.
+//
+// Most fields settle what is not known of the real service, or differs between
+// its builds; BEHAVIOUR.md lists each with its source.
+type Options struct {
+	// Version is the HNS version, which decides what is supported; zero is
+	// [WindowsServer2022].
+	Version hns.Version
+	// Adapters are those of the host before HNS makes any; nil is one,
+	// "Ethernet" with 192.0.2.10/24.
+	Adapters []Adapter
+	// Seed, if not zero, makes ids and MAC pools the same in every run.
+	Seed uint64
+
+	// HostNamespace gives the host its default namespace (HostDefault,
+	// compartment 1). Without it an unused HNS is empty.
+	HostNamespace bool
+	// NetworkNamesIgnoreCase makes names equal that differ in letter case: in
+	// the check that network names are unique, and in filters by name.
+	NetworkNamesIgnoreCase bool
+	// AllowLowVNI takes overlay subnets without VSID or with one outside
+	// 4096 to 16777214, which are else refused with LowVNICode (zero:
+	// ERROR_INVALID_PARAMETER).
+	AllowLowVNI bool
+	LowVNICode  hns.Code
+	// SingleNAT refuses a second NAT network with ERROR_INVALID_PARAMETER.
+	SingleNAT bool
+	// AddressAfterReads is the number of times a network is read before its
+	// management IP and provider address are there; 0 is at once, with the
+	// create, and a negative number never.
+	AddressAfterReads int
+	// SubnetFullCode is the answer when no address or no MAC is left (zero:
+	// HCN_E_SUBNET_NOT_FOUND).
+	SubnetFullCode hns.Code
+	// RemoteAddressMayShadow lets a local and a remote endpoint of a network
+	// have the same address.
+	RemoteAddressMayShadow bool
+	// UpdateReplacesAll makes Update replace all policies of the object, not
+	// those of the types it names.
+	UpdateReplacesAll bool
+	// RefuseBadPrefix refuses a prefix in OutBoundNAT or SDNRoute that does
+	// not parse. By default the endpoint is made, degraded, and can never be
+	// attached.
+	RefuseBadPrefix bool
+	// IgnoreNamespaceInCreate makes the create of an endpoint ignore its
+	// HostComputeNamespace. By default the endpoint is attached to it.
+	IgnoreNamespaceInCreate bool
+	// HonourNamespaceID gives a namespace the compartment number it asks for,
+	// if that is free, instead of the next one.
+	HonourNamespaceID bool
+	// Listeners are ports that programs of the host listen on; a port mapping
+	// to one fails with ERROR_SHARING_VIOLATION.
+	Listeners []Listener
+
+	// V1TextErrors gives failures of v1 calls without a code, as older builds
+	// do.
+	V1TextErrors bool
+	// V1LowerCaseIDs writes ids in small letters in schema 1, as HNS did
+	// before version 9.
+	V1LowerCaseIDs bool
+	// Serial makes HNS work on one call at a time, so that a slow or hanging
+	// one holds up all others.
+	Serial bool
+	// RestartDetaches makes a restart of the service forget which endpoints
+	// were attached.
+	RestartDetaches bool
+	// StoppedCode is the answer of the stopped service (zero:
+	// RPC_S_SERVER_UNAVAILABLE).
+	StoppedCode hns.Code
+	// Text gives the message of a code in the language of the system; nil is
+	// English, with the blank that HNS puts behind it.
+	Text func(hns.Code) string `json:"-"`
+}
+
+// Listener is a port that a program of the host listens on.
+type Listener struct {
+	Protocol uint32 // IANA number: 6 TCP, 17 UDP
+	Port     uint16
+}
+
+func (o Options) withDefaults() Options {
+	o.Version = cmp.Or(o.Version, WindowsServer2022)
+	if o.Adapters == nil {
+		o.Adapters = defaultAdapters()
+	}
+	adapters := make([]Adapter, len(o.Adapters))
+	for i, a := range o.Adapters {
+		a.Index = cmp.Or(a.Index, uint32(i+1))
+		adapters[i] = a
+	}
+	o.Adapters = adapters
+	return o
+}
+
+func (o *Options) text(c hns.Code) string {
+	if o.Text != nil {
+		return o.Text(c)
+	}
+	return Text(c)
+}
+
+func (o *Options) lowVNICode() hns.Code { return cmp.Or(o.LowVNICode, hns.CodeInvalidParameter) }
+
+func (o *Options) subnetFullCode() hns.Code { return cmp.Or(o.SubnetFullCode, hns.CodeSubnetNotFound) }
+
+func (o *Options) stoppedCode() hns.Code { return cmp.Or(o.StoppedCode, hns.CodeRPCUnavailable) }

@@ -1,0 +1,379 @@
+package emulator
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/hnskit/hnskit/hns"
+)
+
+// call carries out a call of the schema 1 API: a method, a path and a body, as
+// HNSCall of vmcompute.dll takes them. The answer is the Output; none where
+// HNS gives none.
+func (tx *tx) call(r hns.Request) ([]json.RawMessage, error) {
+	path := strings.Split(strings.Trim(r.Path, "/"), "/")
+	switch path[0] {
+	case "globals":
+		if r.Method == "GET" && len(path) == 2 && path[1] == "version" {
+			v := object{{"Major", number(uint64(tx.version.Major))}, {"Minor", number(uint64(tx.version.Minor))}}
+			return []json.RawMessage{v.bytes()}, nil
+		}
+	case "networks":
+		return tx.callKind(r, path, v1Networks)
+	case "endpoints":
+		return tx.callKind(r, path, v1Endpoints)
+	case "namespaces":
+		return tx.callKind(r, path, v1Namespaces)
+	case "endpointstats":
+		return tx.callKind(r, path, v1Stats)
+	}
+	return nil, failure(hns.CodeRequestUnsupported)
+}
+
+// v1Kind are the calls below one path of the schema 1 API; nil ones are not
+// supported.
+type v1Kind struct {
+	list    func(*tx) []object
+	get     func(*tx, hns.ID) (object, error)
+	create  func(*tx, json.RawMessage) (hns.ID, error)
+	update  func(*tx, hns.ID, reader) error
+	remove  func(*tx, hns.ID) error
+	actions map[string]func(*tx, hns.ID, reader) error
+	shows   bool // the actions answer with the object
+}
+
+var v1Networks = v1Kind{
+	list: func(tx *tx) (out []object) {
+		for _, n := range tx.allNetworks() {
+			out = append(out, tx.networkV1(tx.readNetwork(n)))
+		}
+		return out
+	},
+	get: func(tx *tx, id hns.ID) (object, error) {
+		n, err := tx.findNetwork(id)
+		if err != nil {
+			return nil, err
+		}
+		return tx.networkV1(tx.readNetwork(n)), nil
+	},
+	create: func(tx *tx, doc json.RawMessage) (hns.ID, error) {
+		return createdID(tx.createNetwork(hns.Request{Document: doc}))
+	},
+	update: (*tx).updateNetworkV1,
+	remove: (*tx).deleteNetwork,
+}
+
+var v1Endpoints = v1Kind{
+	list: func(tx *tx) (out []object) {
+		for _, e := range tx.allEndpoints() {
+			out = append(out, tx.endpointV1(e))
+		}
+		return out
+	},
+	get: func(tx *tx, id hns.ID) (object, error) {
+		e, err := tx.findEndpoint(id)
+		if err != nil {
+			return nil, err
+		}
+		return tx.endpointV1(e), nil
+	},
+	create: func(tx *tx, doc json.RawMessage) (hns.ID, error) {
+		id, err := createdID(tx.createEndpoint(hns.Request{Document: doc}))
+		if err == failure(hns.CodeNetworkNotFound) {
+			err = failure(hns.CodeElementNotFound) // Azure/azure-container-networking#283
+		}
+		return id, err
+	},
+	update:  (*tx).updateEndpointV1,
+	remove:  (*tx).deleteEndpoint,
+	actions: map[string]func(*tx, hns.ID, reader) error{"attach": (*tx).attachV1, "detach": (*tx).detachV1},
+}
+
+var v1Namespaces = v1Kind{
+	list: func(tx *tx) (out []object) {
+		for _, n := range tx.allNamespaces() {
+			out = append(out, tx.namespaceV1(n))
+		}
+		return out
+	},
+	get: func(tx *tx, id hns.ID) (object, error) {
+		n, err := tx.findNamespace(id)
+		if err != nil {
+			return nil, err
+		}
+		return tx.namespaceV1(n), nil
+	},
+	create: func(tx *tx, doc json.RawMessage) (hns.ID, error) {
+		return createdID(tx.createNamespace(hns.Request{Document: doc}))
+	},
+	remove: (*tx).deleteNamespace,
+	actions: map[string]func(*tx, hns.ID, reader) error{
+		"addresource": func(tx *tx, id hns.ID, r reader) error { return tx.changeResourceV1(id, r, true) },
+		"removeresource": func(tx *tx, id hns.ID, r reader) error {
+			return tx.changeResourceV1(id, r, false)
+		},
+	},
+	shows: true,
+}
+
+// v1Stats gives the counters of an endpoint. Nothing flows, so all are zero.
+var v1Stats = v1Kind{
+	get: func(tx *tx, id hns.ID) (object, error) {
+		e, err := tx.findEndpoint(id)
+		if err != nil {
+			return nil, err
+		}
+		o := object{}
+		for _, name := range []string{"BytesReceived", "BytesSent", "DroppedPacketsIncoming", "DroppedPacketsOutgoing"} {
+			o = append(o, member{name, number(0)})
+		}
+		o = append(o, member{"EndpointId", tx.idV1(e.id)}, member{"InstanceId", tx.idV1(e.id)})
+		return append(o, member{"PacketsReceived", number(0)}, member{"PacketsSent", number(0)}), nil
+	},
+}
+
+func createdID(doc json.RawMessage, err error) (hns.ID, error) {
+	if err != nil {
+		return hns.ID{}, err
+	}
+	r := reader{object: parsed(doc)}
+	return r.id("ID")
+}
+
+func (tx *tx) callKind(r hns.Request, path []string, k v1Kind) ([]json.RawMessage, error) {
+	if len(path) == 1 {
+		return tx.callList(r, k)
+	}
+	id, err := parseID(path[1])
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(path) == 2 && r.Method == "GET":
+		return outputOf(k.get(tx, id))
+	case len(path) == 2 && r.Method == "DELETE" && k.remove != nil:
+		return nil, k.remove(tx, id)
+	case r.Method != "POST":
+		return nil, failure(hns.CodeRequestUnsupported)
+	}
+	body, err := bodyOf(r.Document)
+	if err != nil {
+		return nil, err
+	}
+	act, show := k.update, true
+	if len(path) == 3 {
+		act, show = k.actions[path[2]], k.shows
+	}
+	if act == nil || len(path) > 3 {
+		return nil, failure(hns.CodeRequestUnsupported)
+	}
+	if err := act(tx, id, body); err != nil || !show {
+		return nil, err
+	}
+	return outputOf(k.get(tx, id))
+}
+
+func (tx *tx) callList(r hns.Request, k v1Kind) ([]json.RawMessage, error) {
+	switch {
+	case r.Method == "GET" && k.list != nil:
+		elems := []json.RawMessage{}
+		for _, o := range k.list(tx) {
+			elems = append(elems, o.bytes())
+		}
+		return []json.RawMessage{list(elems)}, nil
+	case r.Method == "POST" && k.create != nil:
+		id, err := k.create(tx, r.Document)
+		if err != nil {
+			return nil, err
+		}
+		return outputOf(k.get(tx, id))
+	}
+	return nil, failure(hns.CodeRequestUnsupported)
+}
+
+func outputOf(o object, err error) ([]json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []json.RawMessage{o.bytes()}, nil
+}
+
+// bodyOf reads the body of a call; the empty one has no members.
+func bodyOf(doc json.RawMessage) (reader, error) {
+	if strings.TrimSpace(string(doc)) == "" {
+		return reader{}, nil
+	}
+	o, err := parseObject(doc)
+	if err != nil {
+		return reader{}, failure(hns.CodeInvalidJSON)
+	}
+	return reader{object: o}, nil
+}
+
+var systemTypes = []string{"Container", "VirtualMachine", "Host"}
+
+// attachV1 gives the endpoint a switch port: to a compartment of the host, a
+// virtual machine, or a container. Containers may share an endpoint.
+func (tx *tx) attachV1(id hns.ID, r reader) error {
+	e, err := tx.findEndpoint(id)
+	if err != nil {
+		return err
+	}
+	kind, ok := r.enum("SystemType", systemTypes)
+	container, compartment := r.str("ContainerId"), r.uint32("CompartmentId")
+	if !ok || r.bad {
+		return failure(hns.CodeInvalidParameter)
+	}
+	c := *e
+	shares := systemTypes[kind] == "Container" && len(e.private.Containers) > 0 && !contains(e.private.Containers, container)
+	if err := e.canAttach(hns.CodeDegraded); err != nil && !(shares && err == failure(hns.CodeEndpointAttached)) {
+		return err
+	}
+	c.state = stateAttached
+	switch systemTypes[kind] {
+	case "Host":
+		if compartment == 0 {
+			return failure(hns.CodeInvalidParameter)
+		}
+		c.private.Compartment = compartment
+	case "VirtualMachine":
+		if container == "" {
+			return failure(hns.CodeInvalidParameter)
+		}
+		c.private.VM = container
+	default:
+		if container == "" {
+			return failure(hns.CodeInvalidParameter)
+		}
+		c.private.Containers = append(e.private.Containers[:len(e.private.Containers):len(e.private.Containers)], container)
+		if len(c.private.Containers) > 1 {
+			c.state = stateAttachedSharing
+		}
+	}
+	tx.putEndpoint(&c)
+	return nil
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if strings.EqualFold(x, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// detachV1 takes back what attachV1 gave.
+func (tx *tx) detachV1(id hns.ID, r reader) error {
+	e, err := tx.findEndpoint(id)
+	if err != nil {
+		return err
+	}
+	kind, ok := r.enum("SystemType", systemTypes)
+	container := r.str("ContainerId")
+	if !ok || r.bad {
+		return failure(hns.CodeInvalidParameter)
+	}
+	c := *e
+	switch {
+	case systemTypes[kind] == "Host" && e.private.Compartment != 0:
+		c.private.Compartment = 0
+	case systemTypes[kind] == "VirtualMachine" && e.private.VM != "":
+		c.private.VM = ""
+	case systemTypes[kind] == "Container" && contains(e.private.Containers, container):
+		c.private.Containers = nil
+		for _, x := range e.private.Containers {
+			if !strings.EqualFold(x, container) {
+				c.private.Containers = append(c.private.Containers, x)
+			}
+		}
+	default:
+		return failure(hns.CodeElementNotFound)
+	}
+	switch {
+	case e.state == stateDegraded:
+	case len(c.private.Containers) > 0:
+		c.state = stateAttached
+	default:
+		c.state = stateDetached
+	}
+	tx.putEndpoint(&c)
+	return nil
+}
+
+// changeResourceV1 adds an endpoint or a container to a namespace, or removes it.
+func (tx *tx) changeResourceV1(id hns.ID, r reader, add bool) error {
+	n, err := tx.findNamespace(id)
+	if err != nil {
+		return err
+	}
+	data := r.sub("Data")
+	kind, ok := r.enum("Type", []string{"Container", "Endpoint"})
+	if !ok || r.bad {
+		return failure(hns.CodeInvalidParameter)
+	}
+	if kind == 0 {
+		container := data.str("Id")
+		if container == "" {
+			return failure(hns.CodeInvalidParameter)
+		}
+		return tx.changeContainer(n, container, add)
+	}
+	ep, err := data.id("Id")
+	switch {
+	case err != nil:
+		return err
+	case add:
+		return tx.addEndpoint(n, ep)
+	}
+	return tx.takeEndpoint(n, ep)
+}
+
+// updateEndpointV1 changes the policies of an endpoint, as Update does.
+func (tx *tx) updateEndpointV1(id hns.ID, r reader) error {
+	e, err := tx.findEndpoint(id)
+	if err != nil {
+		return err
+	}
+	raws, err := policiesFromV1(r.array("Policies"))
+	if err != nil {
+		return err
+	}
+	ps, err := tx.readPolicies(endpointPolicies, tx.networkOf(e), inModify, raws)
+	if err != nil {
+		return err
+	}
+	if r.bad {
+		return failure(hns.CodeInvalidJSON)
+	}
+	c := *e
+	c.policies = concat(tx.without(e.policies, ps), ps)
+	if err := tx.checkEndpointPolicies(&c); err != nil {
+		return err
+	}
+	tx.putEndpoint(&c)
+	return nil
+}
+
+// updateNetworkV1 changes the DNS settings and the switch extensions.
+func (tx *tx) updateNetworkV1(id hns.ID, r reader) error {
+	n, err := tx.findNetwork(id)
+	if err != nil {
+		return err
+	}
+	c := *n
+	for _, ext := range r.objects("Extensions") {
+		if err := tx.setExtension(&c, ext.str("Id"), ext.boolean("IsEnabled")); err != nil {
+			return err
+		}
+		r.bad = r.bad || ext.bad
+	}
+	if dns := dnsFromV1(&r); dns != nil {
+		c.doc = n.doc.with("Dns", dns)
+	}
+	if r.bad {
+		return failure(hns.CodeInvalidJSON)
+	}
+	tx.putNetwork(&c)
+	return nil
+}

@@ -1,0 +1,37 @@
+package main
+
+// #include <windows.h>
+import "C"
+
+import (
+	"os"
+	"sync"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/hns/emulator/wine/native"
+)
+
+// api is the one store of this process. The environment is read at the first
+// call, so a program may set it before.
+var api = sync.OnceValue(func() *native.API {
+	return native.Open(os.Getenv, openEmulator)
+})
+
+func openEmulator(path string) (hns.Backend, error) {
+	if path == "" {
+		return emulator.New(nil), nil
+	}
+	return emulator.Open(path, nil)
+}
+
+// HNSCall is the v1 call. It lives here and not in vmcompute.dll so that both
+// APIs see one store.
+//
+//export HNSCall
+func HNSCall(method, path, body C.PCWSTR, response *C.PWSTR) C.HRESULT {
+	if response == nil {
+		return finish(native.NullPointer("response"), nil, nil, nil)
+	}
+	return finish(api().Call(text(method), text(path), text(body)), nil, response, nil)
+}

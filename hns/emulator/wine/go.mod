@@ -1,0 +1,13 @@
+module github.com/hnskit/hnskit/hns/emulator/wine
+
+go 1.24.0
+
+require (
+	github.com/gofrs/flock v0.13.0
+	github.com/google/go-cmp v0.7.0
+	github.com/hnskit/hnskit v0.0.0
+)
+
+require golang.org/x/sys v0.41.0 // indirect
+
+replace github.com/hnskit/hnskit => ../../..

@@ -1,0 +1,86 @@
+package native_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator/wine/native"
+)
+
+func environment(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "calls.jsonl")
+	state := filepath.Join(dir, "state.json")
+	for name, vars := range map[string]map[string]string{
+		"nothing set": {},
+		"all set":     {native.StateVariable: state, native.LogVariable: log},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &backend{docs: []string{`{"ID":"` + netID.String() + `"}`}}
+			asked := "not asked"
+			api := native.Open(environment(vars), func(path string) (hns.Backend, error) {
+				asked = path
+				return b, nil
+			})
+			if asked != vars[native.StateVariable] {
+				t.Errorf("state = %q, want %q", asked, vars[native.StateVariable])
+			}
+			if a := api.Enumerate(hns.KindNetwork, ""); a.Code != 0 {
+				t.Errorf("enumerate: %+v", a)
+			}
+			_, err := os.Stat(log)
+			if logs := vars[native.LogVariable] != ""; logs != (err == nil) {
+				t.Errorf("log wanted = %t, but: %v", logs, err)
+			}
+			if err := os.Remove(log); err != nil && vars[native.LogVariable] != "" {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What is amiss in the environment is told by every call.
+func TestOpenFails(t *testing.T) {
+	working := func(string) (hns.Backend, error) { return &backend{docs: []string{`{}`}}, nil }
+	failing := func(string) (hns.Backend, error) { return nil, errors.New("state.json:3: broken") }
+	missing := filepath.Join(t.TempDir(), "missing", "calls.jsonl")
+	log := filepath.Join(t.TempDir(), "calls.jsonl")
+	tests := []struct {
+		name  string
+		vars  map[string]string
+		open  func(string) (hns.Backend, error)
+		says  string
+		calls int // lines in log
+	}{
+		{"broken state", nil, failing, "HNSKIT_STATE: state.json:3: broken", 0},
+		{"broken state with a log", map[string]string{native.LogVariable: log}, failing, "HNSKIT_STATE: state.json:3: broken", 2},
+		{"log without a directory", map[string]string{native.LogVariable: missing}, working, "HNSKIT_CALL_LOG: call log: open " + missing, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			api := native.Open(environment(tt.vars), tt.open)
+			a := api.Enumerate(hns.KindNetwork, "")
+			if a.Code != 0x80004005 || !strings.Contains(a.Record, tt.says) {
+				t.Errorf("enumerate: %s, record %s, want E_FAIL and %q", a.Code, a.Record, tt.says)
+			}
+			if a := api.Call("GET", "/networks/", ""); a.Code != 0x80004005 || !strings.Contains(a.Text, tt.says) {
+				t.Errorf("v1 call: %+v, want E_FAIL and %q", a, tt.says)
+			}
+			if tt.calls == 0 {
+				return
+			}
+			calls, err := native.ReadLog(tt.vars[native.LogVariable])
+			if err != nil || len(calls) != tt.calls {
+				t.Errorf("log: %d calls, %v; want %d", len(calls), err, tt.calls)
+			}
+		})
+	}
+}

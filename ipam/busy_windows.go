@@ -1,0 +1,13 @@
+package ipam
+
+import (
+	"errors"
+	"syscall"
+)
+
+// isBusy reports whether a program could not be started because its file is open
+// for writing.
+func isBusy(err error) bool {
+	const errorSharingViolation = syscall.Errno(32)
+	return errors.Is(err, errorSharingViolation)
+}

@@ -1,0 +1,19 @@
+// Package ipam gives pods their addresses, or rather lets a CNI IPAM plugin do
+// so, and keeps that plugin away from the addresses Windows needs itself.
+//
+// It has four parts:
+//
+//   - Address maths on net/netip, exact for both families and every prefix
+//     length: [Nth], [Offset], [Last], [Canonical] and so on.
+//   - Reserved addresses: on Windows the subnet's gateway is held by HNS and, on
+//     an L2Bridge network, the next address is the host's own endpoint. [Reserved]
+//     lists them with the reason for each.
+//   - host-local's configuration: [ParseHostLocal] reads and checks it, [Reserve]
+//     narrows its ranges so that a reserved address can never be handed out.
+//     [Leases] reads what host-local has handed out.
+//   - [IPAM], the interface a network plugin uses, and [Delegated], which
+//     implements it by running the IPAM plugin named in the configuration.
+//
+// It is not an allocator: it keeps no state of its own. It knows nothing of HNS
+// or of the modes of networking; callers say which addresses are taken.
+package ipam

@@ -1,0 +1,103 @@
+package ipam
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// defaultDataDir is where host-local keeps leases unless told otherwise. On
+// Windows it is on the current drive.
+const defaultDataDir = "/var/lib/cni/networks"
+
+// StoredLease is a lease in host-local's directory.
+type StoredLease struct {
+	Address netip.Addr
+	// ContainerID is empty if the plugin was just about to write it.
+	ContainerID string
+	// IfName is empty for leases of very old versions of host-local.
+	IfName string
+}
+
+// Leases returns what the host-local plugin has handed out of the network with
+// that name, sorted by address. dataDir is the plugin's dataDir; empty means its
+// default. A network that has never been used has no leases, which is no error.
+//
+// The plugin keeps one file a lease, named after the address; files of other
+// names are its bookkeeping and are passed over. Leases does not take the
+// plugin's lock, so leases that come and go meanwhile may or may not be seen.
+func Leases(dataDir, network string) ([]StoredLease, error) {
+	dir, err := leaseDir(dataDir, network)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("leases: %w", err)
+	}
+	var out []StoredLease
+	for _, entry := range entries {
+		// Windows does not allow colons in names: host-local writes IPv6 addresses
+		// with underscores there.
+		addr, err := netip.ParseAddr(strings.ReplaceAll(entry.Name(), "_", ":"))
+		if err != nil || entry.IsDir() {
+			continue
+		}
+		l, err := readLease(dir, entry.Name(), addr)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // released since
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b StoredLease) int { return a.Address.Compare(b.Address) })
+	return out, nil
+}
+
+func leaseDir(dataDir, network string) (string, error) {
+	if dataDir == "" {
+		dataDir = defaultDataDir
+	}
+	if network == "" || strings.ContainsAny(network, `/\`) || !filepath.IsLocal(network) {
+		return "", fmt.Errorf("leases: %q is not the name of a network", network)
+	}
+	return filepath.Join(dataDir, network), nil
+}
+
+func readLease(dir, name string, addr netip.Addr) (StoredLease, error) {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return StoredLease{}, fmt.Errorf("leases: %w", err)
+	}
+	id, ifName, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+	return StoredLease{addr, strings.TrimSpace(id), strings.TrimSpace(ifName)}, nil
+}
+
+// LeaseOf returns the lease of one address in the network with that name, and
+// whether there is one. It reads one file, however many leases there are.
+func LeaseOf(dataDir, network string, addr netip.Addr) (StoredLease, bool, error) {
+	dir, err := leaseDir(dataDir, network)
+	if err != nil {
+		return StoredLease{}, false, err
+	}
+	name := addr.String()
+	if runtime.GOOS == "windows" {
+		name = strings.ReplaceAll(name, ":", "_")
+	}
+	l, err := readLease(dir, name, addr)
+	if errors.Is(err, fs.ErrNotExist) {
+		return StoredLease{}, false, nil
+	}
+	return l, err == nil, err
+}

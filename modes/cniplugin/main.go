@@ -1,0 +1,80 @@
+package cniplugin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+)
+
+// Verbs are the verbs of a plugin, each a function of its own so that a
+// plugin and a meta-plugin share what is around them.
+type Verbs struct {
+	Add   func(context.Context, *skel.CmdArgs) (*types100.Result, error)
+	Check func(context.Context, *skel.CmdArgs) error
+	Del   func(context.Context, *skel.CmdArgs) error
+}
+
+// Verbs returns the plugin's verbs.
+func (p *Plugin) Verbs() Verbs { return Verbs{Add: p.Add, Check: p.Check, Del: p.Del} }
+
+// Main runs the plugin as a process: it reads the environment and stdin as the
+// CNI specification says, writes one JSON document to stdout, and exits with
+// status 1 on an error.
+func (p *Plugin) Main() { p.Verbs().Main(p.Name) }
+
+// Main is [Plugin.Main] for verbs from elsewhere; name is for the text that a
+// call without CNI_COMMAND gets.
+func (v Verbs) Main(name string) {
+	skel.PluginMainFuncs(v.Funcs(), version.All, "CNI plugin "+name)
+}
+
+// Funcs returns the verbs as skel wants them: the result goes to stdout in the
+// version of the configuration, errors become CNI errors, and a panic is an
+// error like any other.
+func (v Verbs) Funcs() skel.CNIFuncs {
+	return skel.CNIFuncs{
+		Add: guarded(func(args *skel.CmdArgs) error {
+			res, err := v.Add(context.Background(), args)
+			if err != nil {
+				return err
+			}
+			return printResult(res, args.StdinData)
+		}),
+		Check: guarded(func(args *skel.CmdArgs) error { return v.Check(context.Background(), args) }),
+		Del:   guarded(func(args *skel.CmdArgs) error { return v.Del(context.Background(), args) }),
+	}
+}
+
+func guarded(f func(*skel.CmdArgs) error) func(*skel.CmdArgs) error {
+	return func(args *skel.CmdArgs) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = types.NewError(types.ErrInternal, fmt.Sprintf("panic: %v", p), string(debug.Stack()))
+			}
+		}()
+		if err := f(args); err != nil {
+			return CNIError(err)
+		}
+		return nil
+	}
+}
+
+// printResult writes nothing unless it can write all: an error would be a
+// second document.
+func printResult(res *types100.Result, stdin []byte) error {
+	v, err := (&version.ConfigDecoder{}).Decode(stdin)
+	if err != nil {
+		return err
+	}
+	converted, err := res.GetAsVersion(v)
+	if err != nil {
+		return fmt.Errorf("result in version %s: %w", v, err)
+	}
+	return converted.PrintTo(os.Stdout)
+}

@@ -1,0 +1,114 @@
+package cniplugin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/hnskit/hnskit/hns"
+)
+
+// PortMapping is one entry of the capability argument portMappings (CNI
+// conventions, "Dynamic Plugin specific fields").
+type PortMapping struct {
+	HostPort, ContainerPort uint16
+	// Protocol is the IP protocol number: 6 for TCP, 17 for UDP.
+	Protocol uint32
+	// HostIP narrows the mapping to one address of the node; none means all.
+	HostIP netip.Addr
+}
+
+// Protocols that HNS maps ports for.
+var protocols = map[string]uint32{"": 6, "tcp": 6, "udp": 17}
+
+// portMappings reads the list. Entries without a host port ask for nothing and
+// are left out, as kubelet means them.
+func (p *configParser) portMappings(path string, raw json.RawMessage) []PortMapping {
+	var list []struct {
+		HostPort      int    `json:"hostPort"`
+		ContainerPort int    `json:"containerPort"`
+		Protocol      string `json:"protocol"`
+		HostIP        string `json:"hostIP"`
+	}
+	p.value(path, raw, &list)
+	var out []PortMapping
+	for i, m := range list {
+		if m.HostPort == 0 {
+			continue
+		}
+		at := fmt.Sprintf("%s[%d]", path, i)
+		before := len(p.bad)
+		proto, ok := protocols[strings.ToLower(m.Protocol)]
+		if !ok {
+			p.complain(at+".protocol", m.Protocol, errors.New("HNS maps ports of tcp and udp only"))
+		}
+		entry := PortMapping{
+			HostPort:      p.port(at+".hostPort", m.HostPort),
+			ContainerPort: p.port(at+".containerPort", m.ContainerPort),
+			Protocol:      proto,
+		}
+		if m.HostIP != "" {
+			a, err := netip.ParseAddr(m.HostIP)
+			if err != nil || a.Zone() != "" {
+				p.complain(at+".hostIP", m.HostIP, errors.New("not an IP address"))
+			} else if !a.IsUnspecified() { // 0.0.0.0 and :: mean every address
+				entry.HostIP = a.Unmap()
+			}
+		}
+		if len(p.bad) == before {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+func (p *configParser) port(path string, n int) uint16 {
+	if n < 1 || n > 65535 {
+		p.complain(path, fmt.Sprint(n), errors.New("a port is 1 to 65535"))
+		return 0
+	}
+	return uint16(n)
+}
+
+type portMappingSettings struct {
+	Protocol     uint32
+	InternalPort uint16
+	ExternalPort uint16
+	VIP          string       `json:",omitempty"`
+	Flags        hns.NATFlags `json:",omitempty"`
+}
+
+// portPolicies makes one PortMapping policy for each mapping and each of the
+// pod's families that it is for. A mapping for a family the pod has not is an
+// error.
+func portPolicies(mappings []PortMapping, v4, v6 bool) ([]hns.EndpointPolicy, error) {
+	var out []hns.EndpointPolicy
+	for i, m := range mappings {
+		any4 := v4 && (!m.HostIP.IsValid() || m.HostIP.Is4())
+		any6 := v6 && (!m.HostIP.IsValid() || m.HostIP.Is6())
+		if !any4 && !any6 {
+			return nil, &hns.FieldError{Path: fmt.Sprintf("runtimeConfig.portMappings[%d].hostIP", i), Value: m.HostIP.String(),
+				Reason: "the pod has no address of that family"}
+		}
+		for _, f := range []struct {
+			want  bool
+			flags hns.NATFlags
+		}{{any4, 0}, {any6, hns.NATIPv6}} {
+			if !f.want {
+				continue
+			}
+			s := portMappingSettings{m.Protocol, m.ContainerPort, m.HostPort, "", f.flags}
+			if m.HostIP.IsValid() {
+				s.VIP = m.HostIP.String()
+			}
+			raw, err := json.Marshal(s)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, hns.RawPolicy{Type: "PortMapping", Settings: raw})
+		}
+	}
+	return out, nil
+}
