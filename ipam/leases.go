@@ -69,7 +69,7 @@ func leaseDir(dataDir, network string) (string, error) {
 	if dataDir == "" {
 		dataDir = defaultDataDir
 	}
-	if network == "" || strings.ContainsAny(network, `/\`) || !filepath.IsLocal(network) {
+	if network == "." || strings.ContainsAny(network, `/\`) || !filepath.IsLocal(network) {
 		return "", fmt.Errorf("leases: %q is not the name of a network", network)
 	}
 	return filepath.Join(dataDir, network), nil

@@ -139,7 +139,7 @@ func (p *podPlan) address(path string, a netip.Prefix) {
 	}
 	for _, r := range Reserved(p.mode, s.Prefix, p.in.GatewayRule, s.Gateway()) {
 		if r.Addr == a.Addr() {
-			p.bad.field(path, a.String(), "reserved: %s of %s", r.Why, s.Prefix.Masked())
+			p.bad.field(path, a.String(), "reserved in %s: %s", s.Prefix.Masked(), r.Why)
 			return
 		}
 	}

@@ -23,8 +23,9 @@ func (p *podPlan) provider(ps []hns.EndpointPolicy) []hns.EndpointPolicy {
 	if want.IsValid() {
 		if why := notNodeAddr(want); why != "" {
 			p.bad.field("ProviderAddress", want.String(), "%s", why)
+		} else {
+			p.agree("ProviderAddress", want, known)
 		}
-		p.agree("ProviderAddress", want, known)
 	} else {
 		want = known
 	}

@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -149,18 +148,27 @@ func (tx *tx) bind(n *network, a Adapter) {
 // adapter below a switch has given its addresses to the switch's vNIC, named
 // after the adapter; internal networks and host-attached endpoints have one of
 // their own name.
+//
+// Every vNIC has an interface index of its own that stays with it, counted
+// from behind those of the adapters.
 func (tx *tx) adapters() []Adapter {
 	var out []Adapter
+	base := uint32(0)
+	for _, a := range tx.opts.Adapters {
+		base = max(base, a.Index)
+	}
 	for _, a := range tx.opts.Adapters {
 		a.Addresses = slices.Clone(a.Addresses)
 		out = append(out, a)
 		if nic, ok := tx.hostNIC(a); ok {
 			out[len(out)-1].Addresses = nil
+			nic.Index = base + a.Index
 			out = append(out, nic)
 		}
 	}
 	for _, n := range tx.allNetworks() {
 		if nic, ok := n.internalNIC(); ok {
+			nic.Index = 2*base + uint32(n.seq)
 			out = append(out, nic)
 		}
 	}
@@ -170,10 +178,9 @@ func (tx *tx) adapters() []Adapter {
 	}
 	sortEndpoints(attached)
 	for _, e := range attached {
-		out = append(out, tx.endpointNIC(e))
-	}
-	for i := range out {
-		out[i].Index = cmp.Or(out[i].Index, uint32(i+1))
+		nic := tx.endpointNIC(e)
+		nic.Index = 2*base + uint32(e.seq)
+		out = append(out, nic)
 	}
 	return out
 }

@@ -160,7 +160,7 @@ func (tx *tx) run(r hns.Request) ([]json.RawMessage, error) {
 	}
 	ops, ok := kinds[r.Kind]
 	if !ok {
-		return nil, failure(hns.CodeProcNotFound) // the DLL has no such entry point
+		return nil, failure(hns.CodeNotImplemented)
 	}
 	switch r.Verb {
 	case hns.VerbList:
@@ -174,7 +174,7 @@ func (tx *tx) run(r hns.Request) ([]json.RawMessage, error) {
 	case hns.VerbDelete:
 		return nil, ops.remove(tx, r.ID)
 	}
-	return nil, failure(hns.CodeProcNotFound)
+	return nil, failure(hns.CodeNotImplemented)
 }
 
 func single(doc json.RawMessage, err error) ([]json.RawMessage, error) {

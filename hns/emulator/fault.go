@@ -12,7 +12,7 @@ import (
 // Fault makes calls fail, wait or hang. Give it to [HNS.Inject].
 type Fault struct {
 	// Verb and Kind choose the calls; zero is any. A v1 call has the verb
-	// VerbCall and no kind.
+	// VerbCall, and the kind that its caller gave it.
 	Verb hns.Verb
 	Kind hns.Kind
 	// Match, if not nil, chooses among them.

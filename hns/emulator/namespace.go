@@ -178,13 +178,18 @@ func (tx *tx) modifyNamespace(id hns.ID, doc json.RawMessage) error {
 }
 
 // addEndpoint attaches an endpoint. Once more to the same namespace changes
-// nothing.
+// nothing, unless the endpoint lost its port in a restart.
 func (tx *tx) addEndpoint(n *namespace, id hns.ID) error {
 	e, err := tx.findEndpoint(id)
 	if err != nil {
 		return err
 	}
 	if e.namespace == n.id {
+		if e.state != stateDegraded && e.state != n.endpointState() {
+			c := *e
+			c.state = n.endpointState()
+			tx.putEndpoint(&c)
+		}
 		return nil
 	}
 	if !e.namespace.IsZero() {

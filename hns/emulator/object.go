@@ -169,10 +169,9 @@ func render(doc object, o override) json.RawMessage {
 	seen := map[string]bool{}
 	for _, m := range doc {
 		key := strings.ToLower(m.name)
-		v, ok := o[key]
-		switch {
-		case !ok, m.value != nil && (v == nil || strings.EqualFold(string(v), string(m.value))):
-			out = append(out, m) // as it was loaded
+		switch v := o[key]; {
+		case m.value != nil && (v == nil || strings.EqualFold(string(v), string(m.value))):
+			out = append(out, m) // of the document itself
 		case v != nil:
 			out = append(out, member{m.name, v})
 		}

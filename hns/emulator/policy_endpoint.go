@@ -28,7 +28,6 @@ var endpointPolicies = tableOf(
 	policyType{name: "InterfaceParameters"},
 	policyType{name: "Iov"},
 	policyType{name: "TierAcl", since: hasTierACL, settings: checkTierACL},
-	policyType{name: "Firewall"},
 )
 
 // protocols are the names of ProtocolType (IANA numbers). HNS takes the number

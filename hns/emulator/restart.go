@@ -1,5 +1,7 @@
 package emulator
 
+import "github.com/hnskit/hnskit/hns"
+
 // flagNonPersistent and flagPersistent are NetworkFlags.
 const (
 	flagNonPersistent = 8
@@ -19,12 +21,11 @@ func (h *HNS) setStopped(v bool) {
 }
 
 // Restart stops and starts the service: it reads its networks, endpoints and
-// namespaces back. With Options.RestartDetaches endpoints are then attached to
-// nothing. The error is of the state file; nil in memory.
+// namespaces back. The error is of the state file; nil in memory.
 func (h *HNS) Restart() error {
 	err := h.exclusive(func() error {
 		if h.opts.RestartDetaches {
-			h.tx().detachAll()
+			h.tx().losePorts()
 		}
 		return nil
 	})
@@ -39,7 +40,8 @@ func (h *HNS) Restart() error {
 func (h *HNS) Reboot() error {
 	err := h.exclusive(func() error {
 		tx := h.tx()
-		tx.detachAll()
+		tx.losePorts()
+		tx.emptyNamespaces()
 		for _, n := range tx.allNetworks() {
 			persists := n.kind != typeNAT || n.flags&flagPersistent != 0
 			if !persists || n.flags&flagNonPersistent != 0 {
@@ -59,15 +61,29 @@ func (h *HNS) Reboot() error {
 	return err
 }
 
-// detachAll takes every endpoint out of its namespace, machine or container.
-func (tx *tx) detachAll() {
+// losePorts takes the switch port of every endpoint. What is in a namespace
+// still says so, but only adding it there once more attaches it.
+func (tx *tx) losePorts() {
 	for _, e := range tx.allEndpoints() {
-		if e.attached() {
-			c := e.detached()
-			if c.state == stateDetached {
-				c.state = stateCreated
-			}
-			tx.putEndpoint(c)
+		if !e.attached() {
+			continue
+		}
+		c := e.detached()
+		c.namespace = e.namespace
+		if c.state == stateDetached {
+			c.state = stateCreated
+		}
+		tx.putEndpoint(c)
+	}
+}
+
+// emptyNamespaces takes every endpoint and container out of its namespace.
+func (tx *tx) emptyNamespaces() {
+	for _, e := range tx.allEndpoints() {
+		if !e.namespace.IsZero() {
+			c := *e
+			c.namespace = hns.ID{}
+			tx.putEndpoint(&c)
 		}
 	}
 	for _, n := range tx.allNamespaces() {

@@ -21,7 +21,7 @@ var v1Policies = []v1Policy{
 	{"PA", "ProviderAddress", [][2]string{{"PA", "ProviderAddress"}}},
 	{"OutBoundNAT", "OutBoundNAT", [][2]string{{"VIP", "VirtualIP"}, {"ExceptionList", "Exceptions"}}},
 	{"ROUTE", "SDNRoute", nil},
-	{"PROXY", "L4Proxy", [][2]string{{"OutboundNat", "OutboundNat"}}},
+	{"PROXY", "L4Proxy", nil},
 	{"ACL", "ACL", [][2]string{{"Protocol", "Protocols"}, {"LocalPort", "LocalPorts"}, {"RemotePort", "RemotePorts"}}},
 	{"QOS", "QOS", nil},
 	{"VLAN", "VLAN", [][2]string{{"VLAN", "IsolationId"}}},
@@ -59,21 +59,35 @@ func policiesFromV1(raws []json.RawMessage) ([]json.RawMessage, error) {
 	return out, nil
 }
 
+// settings returns the Settings of schema 2. A member that stands under both
+// of its names, as hcsshim's Protocol and Protocols may, is taken once.
 func (p v1Policy) settings(o object) json.RawMessage {
 	s := object{}
 	for _, m := range o {
+		name := p.name(m.name, 0)
 		switch {
 		case strings.EqualFold(m.name, "Type"):
-			continue
 		case p.v1 == "NAT" && strings.EqualFold(m.name, "ExternalPortReserved"):
 			if string(m.value) == "true" {
 				s = append(s, member{"Flags", number(natFlagReserved)})
 			}
-			continue
+		case name != m.name && o.index(name) >= 0 && !strings.EqualFold(name, m.name):
+		case p.v1 == "ACL" && name != m.name:
+			s = append(s, member{name, textOf(m.value)})
+		default:
+			s = append(s, member{name, m.value})
 		}
-		s = append(s, member{p.name(m.name, 0), m.value})
 	}
 	return s.bytes()
+}
+
+// textOf returns a number as text: schema 1 has single ports and protocols as
+// numbers, schema 2 lists of them as text.
+func textOf(raw json.RawMessage) json.RawMessage {
+	if len(raw) > 0 && raw[0] != '"' {
+		return quote(string(raw))
+	}
+	return raw
 }
 
 // natFlagReserved is NatFlags ExternalPortReserved.
@@ -99,8 +113,15 @@ func (p policy) v1() json.RawMessage {
 	s, _ := parseObject(orEmpty(p.settings))
 	o := object{}
 	for _, m := range s {
-		if t.v1 == "NAT" && strings.EqualFold(m.name, "Protocol") {
+		switch {
+		case t.v1 == "NAT" && strings.EqualFold(m.name, "Protocol"):
 			m.value = protocolV1(m.value)
+		case t.v1 == "NAT" && strings.EqualFold(m.name, "Flags"):
+			r := reader{object: s}
+			if r.uint32("Flags")&natFlagReserved != 0 {
+				o = append(o, member{"ExternalPortReserved", boolean(true)})
+			}
+			continue
 		}
 		name := t.name(m.name, 1)
 		if t.v1 == "ACL" { // HNS takes the short names and shows the long ones

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,13 @@ func run(t *testing.T, cmd *exec.Cmd) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
+// notInstalled is the script's exit status when Wine is missing.
+const notInstalled = 3
+
 var setup = sync.OnceValues(func() (int, string) {
+	if runtime.GOOS != "linux" {
+		return notInstalled, "the script wine is for Linux"
+	}
 	cmd := exec.Command("./wine", "setup", "--offline")
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
@@ -57,7 +64,6 @@ var setup = sync.OnceValues(func() (int, string) {
 // skips, or fails if HNSKIT_WINE=1 promises that it is.
 func needWine(t *testing.T) {
 	t.Helper()
-	const notInstalled = 3
 	switch status, out := setup(); {
 	case status == 0:
 	case status == notInstalled && os.Getenv("HNSKIT_WINE") != "1":
@@ -192,13 +198,32 @@ func TestEnv(t *testing.T) {
 	}
 }
 
+// Package native passes its tests as a Windows program, too: the locks and
+// files of Windows are not those of Linux.
+func TestGoTest(t *testing.T) {
+	needWine(t)
+	overlay := run(t, wineCommand(t, nil, "overlay"))
+	script, err := filepath.Abs("wine")
+	if overlay.status != 0 || err != nil {
+		t.Fatalf("%+v, %v", overlay, err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", strings.TrimSpace(overlay.stdout), "-exec", script+" run", "./native")
+	cmd.Env = append(cmd.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+	if got := run(t, cmd); got.status != 0 || !strings.HasPrefix(got.stdout, "ok ") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestHelp(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the script wine is for Linux")
+	}
 	cmd := wineCommand(t, []string{"PATH=/usr/bin:/bin"}, "help")
 	got := run(t, cmd)
 	if got.status != 0 || got.stderr != "" {
 		t.Errorf("got %+v", got)
 	}
-	for _, word := range []string{"setup", "run", "env", "stop", "HNSKIT_WINE_DIR", "HNSKIT_WINE_TIMEOUT", "HNSKIT_STATE", "HNSKIT_CALL_LOG"} {
+	for _, word := range []string{"setup", "run", "env", "overlay", "stop", "HNSKIT_WINE_DIR", "HNSKIT_WINE_TIMEOUT", "HNSKIT_STATE", "HNSKIT_CALL_LOG"} {
 		if !strings.Contains(got.stdout, word) {
 			t.Errorf("the help does not tell of %s", word)
 		}

@@ -324,15 +324,25 @@ func TestBadInput(t *testing.T) {
 			if a.Handle != 0 || a.Text != "" && a.Record != "" {
 				t.Errorf("a failure has a result: %+v", a)
 			}
-			var message struct{ Error string } // of the record, or of the v1 envelope
-			if err := json.Unmarshal([]byte(a.Record+a.Text), &message); err != nil || !strings.Contains(message.Error, tt.says) {
-				t.Errorf("%s does not show %s (%v)", a.Record+a.Text, tt.says, err)
+			if got := message(t, a); !strings.Contains(got, tt.says) {
+				t.Errorf("the message %s does not show %s", got, tt.says)
 			}
 			if len(b.got) != 0 {
 				t.Errorf("the backend was asked: %+v", b.got)
 			}
 		})
 	}
+}
+
+// message returns the message of a failure: of its record, or of its envelope
+// if it is one of a v1 call.
+func message(t *testing.T, a native.Answer) string {
+	t.Helper()
+	var m struct{ Error string }
+	if err := json.Unmarshal([]byte(a.Record+a.Text), &m); err != nil {
+		t.Errorf("neither one record nor one envelope: %+v: %v", a, err)
+	}
+	return m.Error
 }
 
 // A backend that breaks its contract is a failure, not garbage for the caller.

@@ -1,0 +1,143 @@
+package modes_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/modes"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them; not where CI is set")
+
+const goldenDir = "testdata/golden"
+
+// TestGolden compares the documents that reach HNS, after the client's
+// validation, with those in testdata/golden. README.md there explains where
+// they differ from those of other programs.
+func TestGolden(t *testing.T) {
+	if *update && os.Getenv("CI") != "" {
+		t.Fatal("-update is for people: golden files that a CI job writes prove nothing")
+	}
+	bridge, dual, overlay := network(t, "network-l2bridge"), network(t, "network-l2bridge-dual"), network(t, "network-overlay")
+	dns := hns.DNS{Search: []string{"default.svc.cluster.local", "svc.cluster.local", "cluster.local"}, ServerList: []string{"10.96.0.10"}, Options: []string{"ndots:5"}}
+	nat := &modes.NATIntent{Exceptions: modes.Exceptions(prefixes("10.50.0.0/16"), prefixes("10.96.0.0/12", "192.0.2.0/24"))}
+	service := hns.SDNRoute{DestinationPrefix: netip.MustParsePrefix("10.96.0.0/12"), NeedEncap: true}
+
+	networks := map[string]modes.NetworkIntent{
+		"network-l2bridge": {Mode: modes.L2Bridge, Name: "cbr0", Subnets: prefixes("10.50.3.0/24"), Adapter: "Ethernet"},
+		"network-l2bridge-dual-stack": {Mode: modes.L2Bridge, Name: "cbr0", Subnets: prefixes("10.50.3.0/24", "fd00:50:3::/64"),
+			ProviderAddress: addr("192.0.2.15"), Persistent: true, DNS: dns},
+		"network-overlay": {Mode: modes.Overlay, Name: "flannel.4096", Subnets: prefixes("10.60.4.0/24"), Adapter: "Ethernet"},
+		"network-overlay-vni-port": {Mode: modes.Overlay, Name: "fjord", Subnets: prefixes("10.60.4.0/24"), Gateways: addrs("10.60.4.254"),
+			VNI: 69632, VXLANPort: 8472, Persistent: true},
+	}
+	g := goldens{}
+	for name, in := range networks {
+		t.Run(name, func(t *testing.T) { g.network(t, name, in) })
+	}
+	for name, n := range map[string]*hns.Network{"host-endpoint-l2bridge": bridge, "host-endpoint-l2bridge-dual-stack": dual} {
+		t.Run(name, func(t *testing.T) {
+			e, err := modes.PlanHostEndpoint(n)
+			g.endpoint(t, name, e, err)
+		})
+	}
+	pods := map[string]modes.PodIntent{
+		"pod-l2bridge":             {Name: "3f2a_cbr0", Network: bridge, Addresses: prefixes("10.50.3.7/24")},
+		"pod-l2bridge-hns-address": {Name: "3f2a_cbr0", Network: bridge},
+		"pod-l2bridge-nat":         {Name: "3f2a_cbr0", Network: bridge, Addresses: prefixes("10.50.3.7/24"), NAT: nat},
+		"pod-l2bridge-dns":         {Name: "3f2a_cbr0", Network: bridge, Addresses: prefixes("10.50.3.7/24"), DNS: dns},
+		"pod-l2bridge-dsr":         {Name: "3f2a_cbr0", Network: bridge, Addresses: prefixes("10.50.3.7/24"), LoopbackDSR: true},
+		"pod-l2bridge-dual-stack": {Name: "3f2a_cbr0", Network: dual, Addresses: prefixes("10.50.3.7/24", "fd00:50:3::7/64"), LoopbackDSR: true,
+			NAT: &modes.NATIntent{Exceptions: prefixes("10.50.0.0/16", "fd00:50::/48")}},
+		"pod-l2bridge-user-policies": {Name: "3f2a_cbr0", Network: bridge, Addresses: prefixes("10.50.3.7/24"), NAT: nat,
+			Policies: []hns.EndpointPolicy{service, hns.OutBoundNAT{Exceptions: []string{"198.51.100.0/24", "10.96.0.0/12"}}}},
+		"pod-overlay": {Name: "3f2a_flannel.4096", Network: overlay, Addresses: prefixes("10.60.4.7/24")},
+		"pod-overlay-everything": {Name: "3f2a_flannel.4096", Network: overlay, Addresses: prefixes("10.60.4.7/24"), NAT: nat, DNS: dns,
+			LoopbackDSR: true, MACPrefix: "02-aa", Policies: []hns.EndpointPolicy{service}},
+		"pod-overlay-hns-address": {Name: "3f2a_flannel.4096", Network: overlay},
+	}
+	for name, in := range pods {
+		t.Run(name, func(t *testing.T) {
+			e, err := modes.PlanPodEndpoint(in)
+			g.endpoint(t, name, e, err)
+		})
+	}
+	files, err := filepath.Glob(filepath.Join(goldenDir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !g[f] && !t.Failed() {
+			t.Errorf("%s: nothing is compared with it any more", f)
+		}
+	}
+}
+
+// goldens holds the golden files that were compared with.
+type goldens map[string]bool
+
+func (g goldens) network(t *testing.T, name string, in modes.NetworkIntent) {
+	t.Helper()
+	plan, err := modes.PlanNetwork(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec recorder
+	c := hns.New(&rec, nil)
+	if _, err := c.Networks.Create(t.Context(), plan.Network); err != nil {
+		t.Fatal(err)
+	}
+	g.compare(t, name, rec.last())
+	if len(plan.AddPolicies) > 0 {
+		if err := c.Networks.AddPolicies(t.Context(), hns.NewID(), plan.AddPolicies...); err != nil {
+			t.Fatal(err)
+		}
+		g.compare(t, "then-"+name, rec.last())
+	}
+}
+
+func (g goldens) endpoint(t *testing.T, name string, e *hns.Endpoint, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec recorder
+	if _, err := hns.New(&rec, nil).Endpoints.Create(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	g.compare(t, name, rec.last())
+}
+
+func (g goldens) compare(t *testing.T, name string, doc json.RawMessage) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := json.Indent(&got, doc, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	file := filepath.Join(goldenDir, name+".json")
+	g[file] = true
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A checkout on Windows may have CR LF.
+	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
