@@ -18,9 +18,11 @@ type PodIntent struct {
 	// provider address, decide.
 	Network *hns.Network
 	// Addresses are what IPAM gave, at most one of each family and never IPv6
-	// alone. Each must lie in a subnet of the network and have its length, or
-	// the length of a single address (/32, /128) if IPAM does not know the
-	// subnet. Empty lets HNS choose the addresses.
+	// alone. Each must lie in a subnet of the network. IPAM may manage a part
+	// of the subnet, or not know it and give /32 or /128; what is sent, and what
+	// the gateway is computed from, is the subnet of the network. A subnet of
+	// IPAM that is larger than the network's is an error: addresses of other
+	// nodes could come from it. Empty lets HNS choose the addresses.
 	Addresses []netip.Prefix
 	// GatewayRule says how the pod's gateway is found. If HNS chooses the
 	// address, the default rule leaves the gateway to HNS too, which takes that
@@ -133,8 +135,8 @@ func (p *podPlan) address(path string, a netip.Prefix) {
 		p.bad.field(path, a.String(), "lies outside the subnets of network %q: %s", p.in.Network.Name, p.subnetTexts())
 		return
 	}
-	if a.Bits() != s.Prefix.Bits() && !a.IsSingleIP() {
-		p.bad.field(path, a.String(), "has not the length of the network's subnet %s", s.Prefix.Masked())
+	if a.Bits() < s.Prefix.Bits() {
+		p.bad.field(path, a.String(), "IPAM's subnet %s is larger than the network's %s", a.Masked(), s.Prefix.Masked())
 		return
 	}
 	for _, r := range Reserved(p.mode, s.Prefix, p.in.GatewayRule, s.Gateway()) {

@@ -36,6 +36,7 @@ func TestPodGateway(t *testing.T) {
 		{"L2Bridge as Azure", "network-l2bridge", prefixes(v4), modes.GatewaySubnet, nil, []string{"0.0.0.0/0 via 10.50.3.1"}},
 		{"L2Bridge, given", "network-l2bridge", prefixes(v4), modes.GatewayGiven, addrs("10.50.3.9"), []string{"0.0.0.0/0 via 10.50.3.9"}},
 		{"an address that does not know its subnet", "network-l2bridge", prefixes("10.50.3.7/32"), "", nil, []string{"0.0.0.0/0 via 10.50.3.2"}},
+		{"IPAM has a part of the subnet", "network-l2bridge", prefixes("10.50.3.70/26"), "", nil, []string{"0.0.0.0/0 via 10.50.3.2"}},
 		{"Overlay", "network-overlay", prefixes("10.60.4.7/24"), "", nil, []string{"0.0.0.0/0 via 10.60.4.1"}},
 		// Plugins took only the first of two addresses
 		// (microsoft/windows-container-networking#61); order does not matter.
@@ -114,7 +115,8 @@ func TestPlanPodEndpointErrors(t *testing.T) {
 		{"outside", overlayPod(at("10.61.0.9/24")), []string{"Addresses[0] | 10.61.0.9/24"}, []string{"10.60.4.0/24", "flannel.4096"}},
 		{"host endpoint", bridgePod(at("10.50.3.2/24")), []string{"Addresses[0] | 10.50.3.2/24"}, []string{"endpoint of the node"}},
 		{"the given gateway", bridgePod(func(p in) { p.GatewayRule, p.Gateways = modes.GatewayGiven, addrs("10.50.3.7") }), []string{"Addresses[0] | 10.50.3.7/24"}, nil},
-		{"another length", bridgePod(at("10.50.3.7/16")), []string{"Addresses[0] | 10.50.3.7/16"}, []string{"10.50.3.0/24"}},
+		{"larger subnet", bridgePod(at("10.50.3.7/16")), []string{"Addresses[0] | 10.50.3.7/16"}, []string{"10.50.0.0/16", "10.50.3.0/24"}},
+		{"no length", bridgePod(at("10.50.3.7/0")), []string{"Addresses[0] | 10.50.3.7/0"}, nil},
 		{"no address", bridgePod(func(p in) { p.Addresses = make([]netip.Prefix, 1) }), []string{"Addresses[0] |"}, nil},
 		{"IPv4 in IPv6", bridgePod(func(p in) { p.Addresses = []netip.Prefix{netip.PrefixFrom(addr("::ffff:10.50.3.7"), 120)} }), []string{"Addresses[0] | ::ffff:10.50.3.7/120"}, nil},
 

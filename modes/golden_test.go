@@ -6,6 +6,7 @@ import (
 	"flag"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -139,5 +140,15 @@ func (g goldens) compare(t *testing.T, name string, doc json.RawMessage) {
 	// A checkout on Windows may have CR LF.
 	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// TestUpdateIsRefusedInCI runs this test binary as a CI job would.
+func TestUpdateIsRefusedInCI(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestGolden$", "-update")
+	cmd.Env = append(os.Environ(), "CI=true")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "-update is for people") {
+		t.Errorf("not refused: %v\n%s", err, out)
 	}
 }

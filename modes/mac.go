@@ -26,8 +26,8 @@ func EndpointMAC(prefix string, a netip.Addr) (hns.MAC, error) {
 	if err != nil {
 		return hns.MAC{}, err
 	}
-	if !a.Is4() {
-		return hns.MAC{}, &hns.FieldError{Value: addrText(a), Reason: "a MAC address is made from an IPv4 address"}
+	if !a.Is4() || a.IsUnspecified() {
+		return hns.MAC{}, &hns.FieldError{Value: addrText(a), Reason: "a MAC address is made from the IPv4 address of an endpoint"}
 	}
 	v4 := a.As4()
 	copy(m[2:], v4[:])

@@ -29,6 +29,7 @@ func TestEndpointMAC(t *testing.T) {
 		{"01-00", "10.0.0.1", ""}, // multicast
 		{"FF-FF", "10.0.0.1", ""},
 		{"", "fd00::1", ""},
+		{"00-00", "0.0.0.0", ""}, // would be the MAC that means none
 		{"", "::ffff:10.0.0.1", ""},
 		{"", "", ""},
 	}
