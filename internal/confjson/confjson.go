@@ -51,12 +51,10 @@ func Unmarshal(data []byte, v any) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		at := syntax.Offset - 1 // the offset counts the bytes read, the offending one included
-		if err.Error() == cutOff {
-			at = int64(len(data))
+		var hint string
+		if e.Line, e.Column, hint = Place(data, syntax); hint != "" {
+			e.Reason += " (" + hint + ")"
 		}
-		e.Line, e.Column = place(data, at)
-		e.Reason += hint(data, at)
 	case errors.As(err, &wrong):
 		e.Line, e.Column = place(data, wrong.Offset-1)
 		e.Path = wrong.Field
@@ -65,24 +63,45 @@ func Unmarshal(data []byte, v any) error {
 	return e
 }
 
+// Place returns line and column, from 1 and in characters, of a fault of
+// syntax in data, and a likely cause that an editor does not show; "" if none
+// comes to mind.
+func Place(data []byte, err *json.SyntaxError) (line, column int, hint string) {
+	at := err.Offset - 1 // the offset counts the bytes read, the offending one included
+	if err.Error() == cutOff {
+		at = int64(len(data))
+	}
+	at = max(0, min(at, int64(len(data))))
+	line, column = place(data, at)
+	if len(bytes.TrimSpace(data[at:])) == 0 {
+		return line, column, "the text is cut off or empty"
+	}
+	for _, h := range hints {
+		if bytes.HasPrefix(data[at:], []byte(h.prefix)) {
+			return line, column, h.text
+		}
+	}
+	return line, column, ""
+}
+
 func place(data []byte, offset int64) (line, column int) {
 	before := data[:max(0, min(offset, int64(len(data))))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// hint names faults that an editor does not show.
-func hint(data []byte, offset int64) string {
-	if offset < 0 || offset >= int64(len(data)) {
-		return " (the file is cut off or empty)"
-	}
-	switch r, _ := utf8.DecodeRune(data[offset:]); {
-	case r == '\u00a0':
-		return " (U+00A0, a no-break blank, where JSON wants a blank)"
-	case r == '\u201c' || r == '\u201d':
-		return " (a typographic quote where JSON wants \")"
-	case data[offset] == 0xff || data[offset] == 0xfe || data[offset] == 0:
-		return " (the file looks like UTF-16; JSON is UTF-8)"
-	}
-	return ""
+const (
+	unfilled = "it looks like a template that was not filled in"
+	utf16    = "the text is UTF-16: save it as UTF-8"
+	curly    = "a typographic quote where JSON wants \""
+)
+
+var hints = []struct{ prefix, text string }{
+	{"\u00a0", "U+00A0, a no-break space, where JSON wants a blank: was this copied from a web page?"},
+	{"\u200b", "U+200B, an invisible character"},
+	{"\ufeff", "U+FEFF, a byte order mark: save the text without it"},
+	{"\xff\xfe", utf16}, {"\xfe\xff", utf16},
+	{"\u201c", curly}, {"\u201d", curly},
+	{"'", "a single quote where JSON wants \""},
+	{"__", unfilled}, {"{{", unfilled}, {"$", unfilled}, {"<", unfilled}, {"%", unfilled},
 }

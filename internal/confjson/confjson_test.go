@@ -29,7 +29,7 @@ func TestUnmarshalSaysWhere(t *testing.T) {
 		{"empty", "", 1, 1, "", "cut off or empty"},
 		{"UTF-16", "\xff\xfe{\x00", 1, 1, "", "UTF-16"},
 		{"wrong type", "{\n \"ipam\": {\"subnet\": 10}}", 2, 22, "ipam.subnet", "a number cannot stand here"},
-		{"unfilled template", "{\"name\": __NAME__}", 1, 10, "", "invalid character '_'"},
+		{"unfilled template", "{\"name\": __NAME__}", 1, 10, "", "template that was not filled in"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (t Target) key(ctx context.Context, module string) (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\x00%s\x00%s\x00", strings.TrimSpace(version), t.goos(), t.goarch())
+	sum.Write([]byte(strings.Join([]string{strings.TrimSpace(version), t.goos(), t.goarch(), ""}, "\x00"))) // never fails
 	if err := digestModule(sum, module); err != nil {
 		return "", err
 	}

@@ -106,7 +106,7 @@ func (t Target) build(ctx context.Context, pkg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }() // what is left of it does no harm
 	built := filepath.Join(work, t.program(pkg))
 	if err := t.goBuild(ctx, module, built, pkg); err != nil {
 		return "", err

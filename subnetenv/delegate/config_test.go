@@ -3,6 +3,7 @@ package delegate_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,8 +93,8 @@ func TestSyntaxErrors(t *testing.T) {
 		{"single quotes", "{\r\n  'name': 'lake'}", 2, 3, "quote"},
 		{"template", "{\n\t\"vni\": __VNI__}", 2, 9, "template"},
 		{"comma missing", "{\n  \"a\": 1\n  \"b\": 2\n}", 3, 3, ""},
-		{"cut off", "{\n  \"a\": ", 2, 8, ""},
-		{"empty", "", 1, 1, ""},
+		{"cut off", "{\n  \"a\": ", 2, 8, "cut off"},
+		{"empty", "", 1, 1, "cut off"},
 		{"two values", "{} {}", 1, 4, ""},
 	}
 	for _, tt := range tests {
@@ -105,6 +106,9 @@ func TestSyntaxErrors(t *testing.T) {
 			}
 			if syntax.Line != tt.line || syntax.Column != tt.column || (tt.hint == "") != (syntax.Hint == "") || !strings.Contains(syntax.Hint, tt.hint) {
 				t.Errorf("line %d column %d hint %q, want %d, %d, %q", syntax.Line, syntax.Column, syntax.Hint, tt.line, tt.column, tt.hint)
+			}
+			if place := fmt.Sprintf("line %d column %d: ", tt.line, tt.column); !strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), tt.hint) {
+				t.Errorf("error %q does not say %q and the hint", err, place)
 			}
 			var cause *json.SyntaxError
 			if !errors.As(err, &cause) {

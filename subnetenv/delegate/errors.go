@@ -6,19 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/hnskit/hnskit/internal/confjson"
 )
 
 var (
-	// ErrIPv6Only: subnet.env has no IPv4 subnet.
+	// ErrIPv6Only says that subnet.env has no IPv4 subnet.
 	ErrIPv6Only = errors.New("IPv6 without IPv4 is not supported on Windows")
 
-	// ErrOverlayIPv6: subnet.env has an IPv6 subnet, and the delegate makes pods
-	// on an Overlay network.
+	// ErrOverlayIPv6 says that subnet.env has an IPv6 subnet, and that the delegate
+	// makes pods on an Overlay network.
 	ErrOverlayIPv6 = errors.New("overlay networks on Windows carry no IPv6")
 
-	// ErrBrokenScratch: what was saved cannot be used, torn by a power cut, say.
-	// DEL goes on with Rebuild.
+	// ErrBrokenScratch says that what was saved cannot be used: torn by a power cut,
+	// for one. DEL goes on with Rebuild.
 	ErrBrokenScratch = errors.New("saved delegate configuration is broken")
 )
 
@@ -83,39 +84,9 @@ func checkSyntax(data []byte) error {
 	if !errors.As(err, &syntax) {
 		return err
 	}
-	// Offset counts the bytes read, the offending one included; where the input
-	// ends too early there is none.
-	at := len(data)
-	if !strings.HasPrefix(syntax.Error(), "unexpected end") {
-		at = max(int(syntax.Offset)-1, 0)
-	}
-	before := data[:at]
-	line := bytes.Count(before, []byte("\n")) + 1
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return &SyntaxError{Line: line, Column: utf8.RuneCount(before[start:]) + 1, Hint: hint(data[at:]), Err: err}
+	line, column, hint := confjson.Place(data, syntax)
+	return &SyntaxError{Line: line, Column: column, Hint: hint, Err: err}
 }
-
-// hint guesses from the offending text what happened to it.
-func hint(at []byte) string {
-	for _, h := range []struct{ prefix, text string }{
-		{"\u00a0", "U+00A0, a no-break space, where JSON wants a blank: was this copied from a web page?"},
-		{"\u200b", "U+200B, an invisible character"},
-		{"\ufeff", "U+FEFF, a byte order mark: save the file without it"},
-		{"\xff\xfe", "the file is UTF-16: save it as UTF-8 or ASCII"},
-		{"\xfe\xff", "the file is UTF-16: save it as UTF-8 or ASCII"},
-		{"\u201c", `a typographic quote where JSON wants "`},
-		{"\u201d", `a typographic quote where JSON wants "`},
-		{"'", `a single quote where JSON wants "`},
-		{"__", unfilled}, {"{{", unfilled}, {"$", unfilled}, {"<", unfilled}, {"%", unfilled},
-	} {
-		if bytes.HasPrefix(at, []byte(h.prefix)) {
-			return h.text
-		}
-	}
-	return ""
-}
-
-const unfilled = "it looks like a template that was not filled in"
 
 // errorList is errors.Join on one line: it ends up in a CNI error's msg.
 type errorList []error
