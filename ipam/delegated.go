@@ -24,7 +24,8 @@ const releaseTimeout = 10 * time.Second
 // in ipam.type, as the CNI specification lays down for delegated plugins. The
 // zero value is ready for use.
 //
-// The plugin gets the configuration byte for byte. It is stopped when the context
+// The plugin gets the configuration byte for byte, but for a byte order mark,
+// which plugins cannot read. It is stopped when the context
 // is done. An error it prints stays reachable as a [*types.Error] with errors.As.
 type Delegated struct {
 	// Exec finds and runs plugins; nil runs them as processes. It must be safe
@@ -48,7 +49,7 @@ func (d *Delegated) Allocate(ctx context.Context, req Request) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := invoke.ExecPluginWithResult(ctx, call.path, req.Config, call.args, call)
+	result, err := invoke.ExecPluginWithResult(ctx, call.path, withoutMark(req.Config), call.args, call)
 	if !call.succeeded {
 		return nil, call.failed(ctx, err)
 	}
@@ -94,7 +95,7 @@ func (d *Delegated) run(ctx context.Context, verb string, req Request) error {
 	if err != nil {
 		return err
 	}
-	err = invoke.ExecPluginWithoutResult(ctx, call.path, req.Config, call.args, call)
+	err = invoke.ExecPluginWithoutResult(ctx, call.path, withoutMark(req.Config), call.args, call)
 	if call.succeeded {
 		return nil
 	}
@@ -175,7 +176,7 @@ func withPrevResult(config []byte, lease *Lease) ([]byte, error) {
 	if lease == nil || obj.get("prevResult") != nil {
 		return config, nil
 	}
-	confVersion, err := (&version.ConfigDecoder{}).Decode(config)
+	confVersion, err := (&version.ConfigDecoder{}).Decode(withoutMark(config))
 	if err != nil {
 		return nil, err
 	}

@@ -120,6 +120,26 @@ func TestAllocateReleases(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark is not passed on: host-local cannot read it
+// (MicrosoftDocs/Virtualization-Documentation#1240).
+func TestByteOrderMark(t *testing.T) {
+	const conf = `{"cniVersion":"1.0.0","ipam":{"type":"x"}}`
+	spy := &spyExec{result: goodResult}
+	d := ipam.Delegated{Exec: spy}
+	req := ipam.Request{Config: []byte("\ufeff" + conf)}
+	_, err := d.Allocate(t.Context(), req)
+	for _, next := range []func() error{
+		func() error { return err },
+		func() error { return d.Check(t.Context(), req, nil) },
+		func() error { return d.Release(t.Context(), req) },
+	} {
+		if err := next(); err != nil || string(spy.stdin) != conf {
+			t.Errorf("%v, plugin heard %q", err, spy.stdin)
+		}
+		spy.stdin = nil
+	}
+}
+
 func TestAllocateTellsOfALeak(t *testing.T) {
 	s := newStage(t)
 	req := s.request("1.0.0", map[string]behaviour{
@@ -237,7 +257,8 @@ func TestPluginType(t *testing.T) {
 		{`{"ipam":{"type":"C:ipam"}}`, "", `cannot have ':'`},
 		{`{"ipam":{"type":".."}}`, "", "not a plugin's name"},
 		{`{"ipam":{"type":"a\u0000"}}`, "", `cannot have '\x00'`},
-		{"\ufeff{}", "", "byte order mark"}, // MicrosoftDocs/Virtualization-Documentation#1240
+		{"\ufeff" + `{"ipam":{"type":"host-local"}}`, "host-local", ""}, // MicrosoftDocs/Virtualization-Documentation#1240
+		{"{\u00a0}", "", "line 1 column 2"},
 	}
 	for _, tc := range tests {
 		typ, err := ipam.PluginType([]byte(tc.conf))

@@ -154,8 +154,8 @@ type cannedPlugin struct {
 	err    error
 }
 
-func (c cannedPlugin) FindInPath(plugin string, _ []string) (string, error) { return plugin, nil }
-func (c cannedPlugin) ExecPlugin(context.Context, string, []byte, []string) ([]byte, error) {
+func (c *cannedPlugin) FindInPath(plugin string, _ []string) (string, error) { return plugin, nil }
+func (c *cannedPlugin) ExecPlugin(context.Context, string, []byte, []string) ([]byte, error) {
 	return []byte(c.result), c.err
 }
 
@@ -168,14 +168,14 @@ func ExampleDelegated() {
 		Config:      []byte(`{"cniVersion":"1.0.0","name":"lake","type":"win-bridge","ipam":{"type":"host-local","subnet":"10.50.3.0/24"}}`),
 	}
 	// Without Exec the program host-local in one of the directories would run.
-	d := &ipam.Delegated{Exec: cannedPlugin{result: `{"cniVersion":"1.0.0","ips":[{"address":"10.50.3.7/24","gateway":"10.50.3.1"}]}`}}
+	d := &ipam.Delegated{Exec: &cannedPlugin{result: `{"cniVersion":"1.0.0","ips":[{"address":"10.50.3.7/24","gateway":"10.50.3.1"}]}`}}
 	lease, err := d.Allocate(context.Background(), request)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(lease.Addresses[0].Prefix, lease.Addresses[0].Gateway)
 
-	d.Exec = cannedPlugin{err: types.NewError(types.ErrTryAgainLater, "no address is free", "")}
+	d.Exec = &cannedPlugin{err: types.NewError(types.ErrTryAgainLater, "no address is free", "")}
 	_, err = d.Allocate(context.Background(), request)
 	var cniErr *types.Error
 	if errors.As(err, &cniErr) {
@@ -188,7 +188,7 @@ func ExampleDelegated() {
 
 func ExampleNewLease() {
 	// The form that kube-proxy's scripts read a source VIP from.
-	d := &ipam.Delegated{Exec: cannedPlugin{result: `{"cniVersion":"0.2.0","ip4":{"ip":"10.244.5.2/24","gateway":"10.244.5.1"}}`}}
+	d := &ipam.Delegated{Exec: &cannedPlugin{result: `{"cniVersion":"0.2.0","ip4":{"ip":"10.244.5.2/24","gateway":"10.244.5.1"}}`}}
 	lease, err := d.Allocate(context.Background(), ipam.Request{Config: []byte(`{"cniVersion":"0.2.0","ipam":{"type":"host-local"}}`)})
 	if err != nil {
 		log.Fatal(err)

@@ -39,7 +39,8 @@ type Request struct {
 	Args string
 	// PluginPath lists the directories of plugins (CNI_PATH, split).
 	PluginPath []string
-	// Config is the whole network configuration as the plugin read it.
+	// Config is the whole network configuration as the plugin read it. It is not
+	// changed.
 	Config []byte
 }
 

@@ -3,9 +3,10 @@ package ipam
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/hnskit/hnskit/internal/confjson"
 )
 
 // A configuration has to reach the IPAM plugin as its author wrote it, with
@@ -16,7 +17,8 @@ import (
 type member struct {
 	key   string
 	value json.RawMessage
-	// start is where value stands in the text the object was read from.
+	// start is where value stands in the text the object was read from, byte order
+	// mark not counted.
 	start int
 }
 
@@ -26,7 +28,9 @@ type object []member
 // twice, differing in case or not: plugins match keys ignoring case and take the
 // last one, silently.
 func readObject(data []byte, keys ...string) (object, error) {
-	if err := checkText(data); err != nil {
+	data = withoutMark(data)
+	var whole json.RawMessage
+	if err := confjson.Unmarshal(data, &whole); err != nil {
 		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -147,26 +151,9 @@ func quote(text string) json.RawMessage {
 
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
-// checkText refuses what is not JSON, with the line and column, and names the
-// encodings that Windows editors and PowerShell leave behind.
-func checkText(data []byte) error {
-	switch {
-	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
-		return errors.New("starts with a UTF-8 byte order mark, which CNI plugins cannot read; save it without one")
-	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
-		return errors.New("is UTF-16, which CNI plugins cannot read; save it as UTF-8 without a byte order mark")
-	}
-	var value json.RawMessage
-	err := json.Unmarshal(data, &value)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		before := data[:max(0, min(int(syntax.Offset)-1, len(data)))]
-		line := 1 + bytes.Count(before, []byte{'\n'})
-		col := len(before) - bytes.LastIndexByte(before, '\n')
-		return fmt.Errorf("line %d, column %d: %w", line, col, err)
-	}
-	return err
-}
+// withoutMark removes the byte order mark that PowerShell puts before a file.
+// CNI plugins cannot read it, so it is never passed on.
+func withoutMark(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
 // shorten makes a value fit into an error message.
 func shorten(data []byte) string {

@@ -48,6 +48,31 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+// TestLeaseOf agrees with Leases about every address.
+func TestLeaseOf(t *testing.T) {
+	n := newRealNetwork(t, "1.0.0", `{"type":"host-local","ranges":[[{"subnet":"10.71.3.0/24"}],[{"subnet":"fd00:71::/64"}]]}`)
+	for _, id := range []string{"sbx-01", "sbx-02"} {
+		if _, err := n.ipam.Allocate(t.Context(), n.request(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := n.leases()
+	if len(all) != 4 {
+		t.Fatalf("leases %v", all)
+	}
+	for _, want := range all {
+		if got, ok, err := ipam.LeaseOf(n.dataDir, "lake", want.Address); got != want || !ok || err != nil {
+			t.Errorf("%v, %v, %v; want %v", got, ok, err, want)
+		}
+	}
+	if got, ok, err := ipam.LeaseOf(n.dataDir, "lake", adr("10.71.3.200")); ok || err != nil {
+		t.Errorf("a free address: %v, %v, %v", got, ok, err)
+	}
+	if _, _, err := ipam.LeaseOf(n.dataDir, "..", adr("10.71.3.2")); err == nil {
+		t.Error("a name that leads out of the directory is accepted")
+	}
+}
+
 func TestLeasesOfUnusedNetwork(t *testing.T) {
 	if got, err := ipam.Leases(t.TempDir(), "lake"); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)

@@ -64,7 +64,8 @@ func puppet() int {
 	note, _ := json.Marshal(h)
 	running := filepath.Join(conf.Dir, "test-is-running")
 	calls, _ := filepath.Glob(filepath.Join(conf.Dir, "call-*"))
-	if os.WriteFile(filepath.Join(conf.Dir, fmt.Sprintf("call-%02d", len(calls))), note, 0o600) != nil {
+	draft := filepath.Join(conf.Dir, "draft") // the test may be waiting for the note
+	if os.WriteFile(draft, note, 0o600) != nil || os.Rename(draft, filepath.Join(conf.Dir, fmt.Sprintf("call-%02d", len(calls)))) != nil {
 		return 92
 	}
 	do := conf.Puppet[h.Verb]

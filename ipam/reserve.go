@@ -42,6 +42,7 @@ func (c Change) String() string {
 // Only ADD needs this. DEL and CHECK go by container and interface, and must work
 // for addresses handed out before they were reserved.
 func Reserve(ipam json.RawMessage, reserved ...Reservation) (json.RawMessage, []Change, error) {
+	ipam = withoutMark(ipam)
 	if _, err := ParseHostLocal(ipam); err != nil {
 		return nil, nil, err
 	}
@@ -55,8 +56,10 @@ func Reserve(ipam json.RawMessage, reserved ...Reservation) (json.RawMessage, []
 
 // ReserveNetwork is [Reserve] for a whole network configuration, as a CNI plugin
 // reads it from standard input. Besides ipam it narrows the ranges that a runtime
-// can pass in runtimeConfig.ipRanges. Everything else is returned byte for byte.
+// can pass in runtimeConfig.ipRanges. Everything else is returned byte for byte,
+// but for a byte order mark.
 func ReserveNetwork(config []byte, reserved ...Reservation) ([]byte, []Change, error) {
+	config = withoutMark(config)
 	obj, err := readObject(config, "ipam", "runtimeConfig")
 	if err != nil {
 		return nil, nil, &ConfigError{Path: "network configuration", Err: err}

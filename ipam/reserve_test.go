@@ -134,7 +134,7 @@ func TestReserveRefuses(t *testing.T) {
 
 func TestReserveNetworkRefuses(t *testing.T) {
 	tests := []struct{ name, in, want string }{
-		{"not JSON", "{\n\"name\" \"lake\"}", "network configuration: line 2, column 8"},
+		{"not JSON", "{\n\"name\" \"lake\"}", "network configuration: line 2 column 8"},
 		{"no ipam", `{"name":"lake"}`, "ipam: missing"},
 		{"ipam is text", `{"ipam":"host-local"}`, "ipam: want an object"},
 		{"ipam twice", `{"ipam":{},"IPAM":{}}`, `keys "ipam" and "IPAM"`},
