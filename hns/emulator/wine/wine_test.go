@@ -207,7 +207,7 @@ func TestGoTest(t *testing.T) {
 	if overlay.status != 0 || err != nil {
 		t.Fatalf("%+v, %v", overlay, err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", strings.TrimSpace(overlay.stdout), "-exec", script+" run", "./native")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", strings.TrimSpace(overlay.stdout), "-exec", "'"+script+"' run", "./native")
 	cmd.Env = append(cmd.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
 	if got := run(t, cmd); got.status != 0 || !strings.HasPrefix(got.stdout, "ok ") {
 		t.Errorf("%+v", got)
