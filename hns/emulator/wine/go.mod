@@ -8,6 +8,9 @@ require (
 	github.com/hnskit/hnskit v0.0.0
 )
 
-require golang.org/x/sys v0.41.0 // indirect
+require (
+	github.com/containernetworking/cni v1.3.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
+)
 
 replace github.com/hnskit/hnskit => ../../..
