@@ -103,7 +103,7 @@ func TestAddressesComeBackWithTheLastNetwork(t *testing.T) {
 		t.Error("the vNIC went with the first of two networks")
 	}
 	n.delete(hns.KindNetwork, fjord)
-	if diff := cmp.Diff(before, n.adapters(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(before, n.adapters(), cmp.Comparer(samePrefix)); diff != "" {
 		t.Error(diff)
 	}
 }

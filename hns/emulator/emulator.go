@@ -111,22 +111,23 @@ func (h *HNS) do(r hns.Request) ([]json.RawMessage, error) {
 // wrap turns a failure into what a Backend returns.
 func (h *HNS) wrap(r hns.Request, err error) error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	opts := h.opts
+	h.mu.Unlock()
 	var e *hns.BackendError
 	var code failure
 	var fault injected
 	switch {
 	case errors.As(err, &code):
-		e = &hns.BackendError{Code: hns.Code(code), Text: h.opts.text(hns.Code(code))}
+		e = &hns.BackendError{Code: hns.Code(code), Text: opts.text(hns.Code(code))}
 	case errors.As(err, &fault):
 		e = &hns.BackendError{Code: fault.code, Text: fault.text}
 		if e.Text == "" {
-			e.Text = h.opts.text(e.Code)
+			e.Text = opts.text(e.Code)
 		}
 	default:
 		return &hns.BackendError{Err: err}
 	}
-	if r.Verb == hns.VerbCall && h.opts.V1TextErrors {
+	if r.Verb == hns.VerbCall && opts.V1TextErrors {
 		e.Code = 0
 	}
 	return e

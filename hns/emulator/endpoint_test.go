@@ -52,6 +52,8 @@ func TestEndpointAddresses(t *testing.T) {
 		{name: "gateway", more: ip("10.50.3.1"), want: hns.CodeAddressInvalidOrReserved},
 		{name: "broadcast", more: ip("10.50.3.255"), want: hns.CodeAddressInvalidOrReserved},
 		{name: "gateway on old HNS", more: ip("10.50.3.1"), change: version(emulator.WindowsServer2019)},
+		{name: "entry without address", more: `,"IpConfigurations":[{}]`},
+		{name: "null", more: `,"IpConfigurations":null`},
 		{name: "outside", more: ip("10.61.0.9"), want: hns.CodeInvalidIP},
 		{name: "outside, remote", more: ip("192.168.2.3") + remote},
 		{name: "unreadable", more: ip("<ip>"), want: hns.CodeInvalidIP},

@@ -10,12 +10,9 @@ type failure hns.Code
 
 func (f failure) Error() string { return hns.Code(f).String() }
 
-// Text returns the English message of HNS for a code, with the blank that HNS
-// puts behind it; "" for a code without a known message.
-func Text(c hns.Code) string { return messages[c] }
-
-// messages holds the English system messages. HNS answers in the language of
-// the system; Options.Text replaces them.
+// messages holds the English system messages, with the blank that HNS puts
+// behind them. HNS answers in the language of the system; Options.Text
+// replaces them.
 var messages = map[hns.Code]string{
 	hns.CodeNetworkNotFound:           "The network was not found. ",
 	hns.CodeEndpointNotFound:          "The endpoint was not found. ",

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +16,8 @@ type Fault struct {
 	// VerbCall, and the kind that its caller gave it.
 	Verb hns.Verb
 	Kind hns.Kind
-	// Match, if not nil, chooses among them.
+	// Match, if not nil, chooses among them. Calls at the same time call it at
+	// the same time.
 	Match func(hns.Request) bool
 	// Nth is the first call hit, counted among those chosen from 1; 0 is the
 	// first. From there on Times calls are hit: 0 is one, a negative number all.
@@ -136,8 +138,8 @@ type Call struct {
 	Text string
 }
 
-// Calls returns the calls received since the start or the last ResetCalls, in
-// the order in which they came in. They are not kept in a state file.
+// Calls returns the calls received, in the order in which they came in. They
+// are held in memory, those of this HNS alone, until ResetCalls.
 func (h *HNS) Calls() []Call {
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
@@ -186,7 +188,8 @@ func (l logged) end(err error) {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
 	l.call.Done = true
-	if be, ok := err.(*hns.BackendError); ok {
+	var be *hns.BackendError
+	if errors.As(err, &be) {
 		l.call.Code, l.call.Text = be.Code, be.Text
 	}
 }

@@ -45,7 +45,7 @@ func TestFaultBeforeAndAfterTheEffect(t *testing.T) {
 		n := newNode(t)
 		n.Inject(emulator.Fault{Verb: hns.VerbCreate, After: after, Code: hns.CodeObjectAlreadyInUse, Text: "eigener Text"})
 		_, err := n.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(network("lake", "L2Bridge", "10.50.3.0/24"))})
-		if n.code(err) != hns.CodeObjectAlreadyInUse || err.(*hns.BackendError).Text != "eigener Text" {
+		if n.code(err) != hns.CodeObjectAlreadyInUse || message(err) != "eigener Text" {
 			t.Errorf("error %v", err)
 		}
 		if got := len(n.list(hns.KindNetwork, "")) == 1; got != after {
@@ -122,8 +122,8 @@ func TestSeriesHoldsUpAll(t *testing.T) {
 	}
 	close(hang)
 	wg.Wait()
-	if diff := cmp.Diff([]string{"hanging", "second"}, order); diff != "" && len(order) != 2 {
-		t.Error(diff)
+	if len(order) != 2 {
+		t.Errorf("returned: %s", order)
 	}
 }
 
@@ -173,13 +173,13 @@ func TestStopAndStart(t *testing.T) {
 func TestMessages(t *testing.T) {
 	missing := hns.Request{Verb: hns.VerbGet, Kind: hns.KindEndpoint, ID: hns.NewID()}
 	n := newNode(t)
-	if _, err := n.Do(missing); err.(*hns.BackendError).Text != "The endpoint was not found. " {
+	if _, err := n.Do(missing); message(err) != "The endpoint was not found. " {
 		t.Errorf("English: %v", err)
 	}
 	german := newNode(t, func(o *emulator.Options) {
 		o.Text = func(c hns.Code) string { return "Fehler " + c.String() + " " }
 	})
-	if _, err := german.Do(missing); err.(*hns.BackendError).Text != "Fehler HCN_E_ENDPOINT_NOT_FOUND (0x803b0002) " {
+	if _, err := german.Do(missing); message(err) != "Fehler HCN_E_ENDPOINT_NOT_FOUND (0x803b0002) " {
 		t.Errorf("own text: %v", err)
 	}
 }

@@ -149,7 +149,7 @@ func (h *HNS) read() error {
 		return fmt.Errorf("%s: %w", h.file.path, err)
 	}
 	var extra struct{ Emulator *private }
-	if err := json.Unmarshal(text, &extra); err != nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &extra); err != nil {
 		return fmt.Errorf("%s: Emulator: %w", h.file.path, err)
 	}
 	opts := h.opts

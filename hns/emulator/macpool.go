@@ -43,23 +43,21 @@ func readPool(ranges []reader) ([]macRange, error) {
 	return out, nil
 }
 
-// newPool returns a pool that no other network of the store has.
+// newPool returns a pool that no other network of the store has, as long as
+// one is easily found.
 func (tx *tx) newPool() macRange {
-	for {
+	var r macRange
+	for range 64 {
 		start := microsoftOUI<<24 | tx.random(12)<<12
-		r := macRange{start, start + poolSize - 1}
+		r = macRange{start, start + poolSize - 1}
 		if !tx.poolTaken(r) {
-			return r
+			break
 		}
 	}
+	return r
 }
 
-// poolTaken reports whether a pool overlaps that of another network. With very
-// many networks pools are shared rather than searched for without end.
 func (tx *tx) poolTaken(r macRange) bool {
-	if len(tx.networks) > 2048 {
-		return false
-	}
 	for _, n := range tx.networks {
 		for _, m := range n.macs {
 			if r.start <= m.end && m.start <= r.end {

@@ -30,6 +30,15 @@ func version(v hns.Version) func(*emulator.Options) {
 	return func(o *emulator.Options) { o.Version = v }
 }
 
+// message returns the text of a failure.
+func message(err error) string {
+	var be *hns.BackendError
+	if errors.As(err, &be) {
+		return be.Text
+	}
+	return ""
+}
+
 // code returns the HRESULT of a failure, 0 for none.
 func (n *node) code(err error) hns.Code {
 	n.Helper()

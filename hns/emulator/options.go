@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -95,6 +96,7 @@ func (o Options) withDefaults() Options {
 	adapters := make([]Adapter, len(o.Adapters))
 	for i, a := range o.Adapters {
 		a.Index = cmp.Or(a.Index, uint32(i+1))
+		a.Addresses = slices.Clone(a.Addresses)
 		adapters[i] = a
 	}
 	o.Adapters = adapters
@@ -105,7 +107,7 @@ func (o *Options) text(c hns.Code) string {
 	if o.Text != nil {
 		return o.Text(c)
 	}
-	return Text(c)
+	return messages[c]
 }
 
 func (o *Options) lowVNICode() hns.Code { return cmp.Or(o.LowVNICode, hns.CodeInvalidParameter) }

@@ -292,8 +292,7 @@ func (tx *tx) modifyEndpointPolicies(n *network, old []policy, request int, r *r
 	if r.bad {
 		return nil, failure(hns.CodeInvalidJSON)
 	}
-	where := inModify
-	ps, err := tx.readPolicies(endpointPolicies, n, where, raws)
+	ps, err := tx.readPolicies(endpointPolicies, n, inModify, raws)
 	if err != nil {
 		return nil, err
 	}

@@ -188,7 +188,7 @@ func TestModifyEndpointPolicies(t *testing.T) {
 		{name: "update all", request: "Update", policies: acl2, replaceAll: true, want: []string{"ACL"}},
 		{name: "update with another type", request: "Update", policies: pa, want: []string{"OutBoundNAT", "ACL", "ProviderAddress"}},
 		{name: "update with nothing", request: "Update", want: []string{"OutBoundNAT", "ACL"}},
-		{name: "remove", request: "Remove", policies: `{"Type":"acl","Settings":{"Priority":1e2,"direction":"In","Action":"Allow"}}`, want: []string{"OutBoundNAT"}},
+		{name: "remove", request: "Remove", policies: `{"Type":"acl","Settings":{"Priority":100,"direction":"In","Action":"Allow"}}`, want: []string{"OutBoundNAT"}},
 		{name: "remove what is not there", request: "Remove", policies: acl2, want: []string{"OutBoundNAT", "ACL"}, code: hns.CodePolicyNotFound},
 		{name: "remove more than is there", request: "Remove", policies: acl1 + "," + acl1, want: []string{"OutBoundNAT", "ACL"}, code: hns.CodePolicyNotFound},
 		{name: "refresh", request: "Refresh", policies: acl2, want: []string{"OutBoundNAT", "ACL"}},

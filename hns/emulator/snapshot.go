@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -46,6 +47,9 @@ func (h *HNS) snapshot() *hns.Snapshot {
 // namespace is attached to compartment 1 of the host, and a network on an
 // external switch uses the adapter that its policies name, or the first.
 func (h *HNS) Load(s *hns.Snapshot) error {
+	if s == nil {
+		return errors.New("emulator: no snapshot to load")
+	}
 	return h.exclusive(func() error {
 		opts := h.opts
 		if s.Version != (hns.Version{}) && h.given.Version == (hns.Version{}) {
@@ -206,9 +210,8 @@ func loadSubnets(r *reader) (out []subnet) {
 			}
 			sub := subnet{prefix: p.Masked(), freeGateway: s.uint32("Flags")&flagFreeGateway != 0}
 			sub.id, _ = hns.ParseID(s.str("ID"))
-			for _, block := range s.objects("IpSubnets") {
-				sub.ipSubnet, _ = hns.ParseID(block.str("ID"))
-				break
+			if blocks := s.objects("IpSubnets"); len(blocks) > 0 {
+				sub.ipSubnet, _ = hns.ParseID(blocks[0].str("ID"))
 			}
 			sub.gateway, _ = gateway(&s, p)
 			if ps, ok := loadPolicies(subnetPolicies, s.get("Policies")); ok {

@@ -34,7 +34,6 @@ type store struct {
 	counter counters
 	journal []func()
 	changed bool
-	steps   int // index entries looked at or changed, for tests of the cost
 }
 
 // counters give new things their number.
@@ -138,7 +137,6 @@ func (s *store) removeNetwork(old *network) {
 }
 
 func (s *store) swapNetwork(id hns.ID, old, n *network) {
-	s.steps++
 	if old != nil {
 		s.networkByName.remove(strings.ToLower(old.name), id)
 		if old.private.Adapter != "" {
@@ -185,7 +183,6 @@ func (s *store) removeEndpoint(old *endpoint) {
 }
 
 func (s *store) swapEndpoint(id hns.ID, old, e *endpoint) {
-	s.steps++
 	if old != nil {
 		s.endpointByName.remove(strings.ToLower(old.name), id)
 		s.byNetwork.remove(old.network, id)
@@ -269,7 +266,6 @@ func (s *store) removeNamespace(old *namespace) {
 }
 
 func (s *store) swapNamespace(id hns.ID, old, n *namespace) {
-	s.steps++
 	if old != nil {
 		s.byNumber.remove(old.number, id)
 		delete(s.namespaces, id)

@@ -54,7 +54,7 @@ func (tx *tx) readIpams(n *network, r *reader) (json.RawMessage, error) {
 		ipams = append(ipams, o.bytes())
 	}
 	if len(n.subnets) == 0 && (n.kind == typeNAT || n.kind == typeICS) {
-		sub, doc := tx.chooseSubnet(n)
+		sub, doc := tx.chooseSubnet()
 		n.subnets = []subnet{sub}
 		ipams = []json.RawMessage{object{{"Type", quote("Static")}, {"Subnets", list([]json.RawMessage{doc})}}.bytes()}
 	}
@@ -78,7 +78,7 @@ func (tx *tx) readSubnet(n *network, r *reader) (subnet, json.RawMessage, error)
 		return subnet{}, nil, failure(hns.CodeInvalidJSON)
 	}
 	if p.Bits() == 0 && n.kind == typeNAT { // "choose for me" (Docker)
-		s, doc := tx.chooseSubnet(n)
+		s, doc := tx.chooseSubnet()
 		return s, doc, nil
 	}
 	s := subnet{id: tx.newID(), ipSubnet: tx.newID(), prefix: p, freeGateway: r.uint32("Flags")&flagFreeGateway != 0}
@@ -215,7 +215,7 @@ func (tx *tx) checkNAT(n *network) error {
 }
 
 // chooseSubnet returns the first free /20 of 172.16.0.0/12 behind the first.
-func (tx *tx) chooseSubnet(*network) (subnet, json.RawMessage) {
+func (tx *tx) chooseSubnet() (subnet, json.RawMessage) {
 	block := netip.MustParsePrefix("172.16.0.0/12")
 	p := netip.PrefixFrom(at(block, 1<<16), 20)
 	for n := uint64(16); n < 256; n++ {

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -35,6 +36,7 @@ func (tx *tx) call(r hns.Request) ([]json.RawMessage, error) {
 type v1Kind struct {
 	list    func(*tx) []object
 	get     func(*tx, hns.ID) (object, error)
+	show    func(*tx, hns.ID) object // the same without counting as a read; nil: get
 	create  func(*tx, json.RawMessage) (hns.ID, error)
 	update  func(*tx, hns.ID, reader) error
 	remove  func(*tx, hns.ID) error
@@ -56,6 +58,7 @@ var v1Networks = v1Kind{
 		}
 		return tx.networkV1(tx.readNetwork(n)), nil
 	},
+	show: func(tx *tx, id hns.ID) object { return tx.networkV1(tx.networks[id]) },
 	create: func(tx *tx, doc json.RawMessage) (hns.ID, error) {
 		return createdID(tx.createNetwork(hns.Request{Document: doc}))
 	},
@@ -79,7 +82,7 @@ var v1Endpoints = v1Kind{
 	},
 	create: func(tx *tx, doc json.RawMessage) (hns.ID, error) {
 		id, err := createdID(tx.createEndpoint(hns.Request{Document: doc}))
-		if err == failure(hns.CodeNetworkNotFound) {
+		if errors.Is(err, failure(hns.CodeNetworkNotFound)) {
 			err = failure(hns.CodeElementNotFound) // Azure/azure-container-networking#283
 		}
 		return id, err
@@ -160,15 +163,23 @@ func (tx *tx) callKind(r hns.Request, path []string, k v1Kind) ([]json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	act, show := k.update, true
+	act, shows := k.update, true
 	if len(path) == 3 {
-		act, show = k.actions[path[2]], k.shows
+		act, shows = k.actions[path[2]], k.shows
 	}
 	if act == nil || len(path) > 3 {
 		return nil, failure(hns.CodeRequestUnsupported)
 	}
-	if err := act(tx, id, body); err != nil || !show {
+	if err := act(tx, id, body); err != nil || !shows {
 		return nil, err
+	}
+	return k.answer(tx, id)
+}
+
+// answer is the Output of a call that made or changed an object.
+func (k v1Kind) answer(tx *tx, id hns.ID) ([]json.RawMessage, error) {
+	if k.show != nil {
+		return outputOf(k.show(tx, id), nil)
 	}
 	return outputOf(k.get(tx, id))
 }
@@ -186,7 +197,7 @@ func (tx *tx) callList(r hns.Request, k v1Kind) ([]json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		return outputOf(k.get(tx, id))
+		return k.answer(tx, id)
 	}
 	return nil, failure(hns.CodeRequestUnsupported)
 }
@@ -226,7 +237,7 @@ func (tx *tx) attachV1(id hns.ID, r reader) error {
 	}
 	c := *e
 	shares := systemTypes[kind] == "Container" && len(e.private.Containers) > 0 && !contains(e.private.Containers, container)
-	if err := e.canAttach(hns.CodeDegraded); err != nil && !(shares && err == failure(hns.CodeEndpointAttached)) {
+	if err := e.canAttach(hns.CodeDegraded); err != nil && !(shares && errors.Is(err, failure(hns.CodeEndpointAttached))) {
 		return err
 	}
 	c.state = stateAttached

@@ -320,8 +320,7 @@ func TestV1Switches(t *testing.T) {
 		t.Errorf("id %s, want small letters", got)
 	}
 	_, err := n.Do(hns.Request{Verb: hns.VerbCall, Method: "GET", Path: "/networks/" + hns.NewID().String()})
-	be, ok := err.(*hns.BackendError)
-	if !ok || be.Code != 0 || be.Text != "The network was not found. " {
+	if n.code(err) != 0 || message(err) != "The network was not found. " {
 		t.Errorf("error %#v, want text without code", err)
 	}
 }

@@ -1,0 +1,120 @@
+package emulator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator"
+)
+
+const exampleNetwork = `{
+  "Name": "lake", "Type": "L2Bridge", "SchemaVersion": {"Major": 2, "Minor": 0},
+  "Ipams": [{"Subnets": [{"IpAddressPrefix": "10.50.3.0/24",
+    "Routes": [{"NextHop": "10.50.3.1", "DestinationPrefix": "0.0.0.0/0"}]}]}]
+}`
+
+func Example() {
+	h := emulator.New(nil)
+	resp, err := h.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(exampleNetwork)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("networks made:", len(resp.Documents))
+	_, err = h.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(exampleNetwork)})
+	fmt.Println(err)
+	// Output:
+	// networks made: 1
+	// HCN_E_NETWORK_ALREADY_EXISTS (0x803b0010): A network with this name already exists.
+}
+
+// The state in a file, shared by two users of it.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "hns")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "hns.json")
+	plugin, err := emulator.Open(path, &emulator.Options{Version: emulator.WindowsServer2019})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	agent, err := emulator.Open(path, nil) // with the options in the file
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = plugin.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(exampleNetwork)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := agent.Snapshot()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("HNS", s.Version, "has networks:", len(s.Networks))
+	// Output:
+	// HNS 9.5 has networks: 1
+}
+
+// The second create fails although HNS did the work.
+func ExampleHNS_Inject() {
+	ctx := context.Background()
+	h := emulator.New(nil)
+	h.Inject(emulator.Fault{Verb: hns.VerbCreate, Nth: 2, After: true, Code: hns.CodeRPCCallFailed})
+	c := hns.New(h, nil)
+	for _, name := range []string{"pond", "pool"} {
+		_, err := c.Networks.Create(ctx, &hns.Network{Name: name, Type: hns.NAT})
+		fmt.Println(name, "failed:", errors.Is(err, hns.ErrUnavailable))
+	}
+	all, err := c.Networks.List(ctx)
+	fmt.Println(len(all), "networks", err)
+	// Output:
+	// pond failed: false
+	// pool failed: true
+	// 2 networks <nil>
+}
+
+func ExampleHNS_Stop() {
+	ctx := context.Background()
+	h := emulator.New(nil)
+	c := hns.New(h, nil)
+	h.Stop()
+	_, err := c.Networks.ByName(ctx, "pond")
+	fmt.Println("unavailable:", errors.Is(err, hns.ErrUnavailable), "not found:", errors.Is(err, hns.ErrNotFound))
+	if err := h.Restart(); err != nil {
+		fmt.Println(err)
+	}
+	_, err = c.Networks.ByName(ctx, "pond")
+	fmt.Println("unavailable:", errors.Is(err, hns.ErrUnavailable), "not found:", errors.Is(err, hns.ErrNotFound))
+	// Output:
+	// unavailable: true not found: false
+	// unavailable: false not found: true
+}
+
+// The address of the host moves to the vNIC of the switch.
+func ExampleHNS_Adapters() {
+	h := emulator.New(nil)
+	if _, err := h.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(exampleNetwork)}); err != nil {
+		fmt.Println(err)
+	}
+	all, err := h.Adapters()
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, a := range all {
+		fmt.Println(a.Name, a.Addresses)
+	}
+	// Output:
+	// Ethernet []
+	// vEthernet (Ethernet) [192.0.2.10/24]
+}
