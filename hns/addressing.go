@@ -55,8 +55,8 @@ func unspecified(like netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// defaultGateway returns the next hop of the first default route of a's
-// family, or none.
+// defaultGateway returns the next hop of the first default route of a family,
+// or none.
 func defaultGateway(routes []Route, v4 bool) netip.Addr {
 	for _, r := range routes {
 		if r.IsDefault() && r.NextHop.IsValid() && r.NextHop.Is4() == v4 && !r.NextHop.IsUnspecified() {
@@ -167,7 +167,7 @@ func (c IPConfig) check() []*FieldError {
 	if !c.Address.IsValid() {
 		return []*FieldError{{Path: "IpAddress", Reason: "missing"}}
 	}
-	if c.Address.Zone() != "" || c.Address.Is4In6() || c.Address.IsUnspecified() || c.Address.IsMulticast() {
+	if !isPlain(c.Address) || c.Address.IsUnspecified() {
 		return []*FieldError{{Path: "IpAddress", Value: c.Address.String(), Reason: "not a plain unicast address"}}
 	}
 	if int(c.PrefixLength) > c.Address.BitLen() {
@@ -176,6 +176,10 @@ func (c IPConfig) check() []*FieldError {
 	}
 	return nil
 }
+
+// isPlain tells addresses that HNS documents can hold from those with a zone,
+// IPv4 in IPv6 clothes, and groups.
+func isPlain(a netip.Addr) bool { return a.Zone() == "" && !a.Is4In6() && !a.IsMulticast() }
 
 func wireRoutes(rs []Route) []wireRoute {
 	var out []wireRoute
@@ -196,6 +200,8 @@ func (r Route) check() []*FieldError {
 	switch {
 	case !r.NextHop.IsValid():
 		return []*FieldError{{Path: "NextHop", Reason: "missing"}}
+	case !isPlain(r.NextHop):
+		return []*FieldError{{Path: "NextHop", Value: r.NextHop.String(), Reason: "not a plain unicast address"}}
 	case !r.DestinationPrefix.IsValid():
 		return []*FieldError{{Path: "DestinationPrefix", Reason: "missing"}}
 	case r.NextHop.Is4() != r.DestinationPrefix.Addr().Is4():

@@ -42,8 +42,10 @@ type Attached struct {
 // was. Called again it finds the endpoint by name and only adds it.
 //
 // An endpoint of that name in another namespace that exists is ErrAttached;
-// one on another network is replaced if it is in no namespace, else
+// one on another network is replaced if it is attached to nothing, else
 // ErrAttached; several are ErrAmbiguous.
+//
+// The endpoint returned is as it was read, but for its Namespace.
 func (c *Client) Attach(ctx context.Context, a Attachment) (*Attached, error) {
 	if err := a.check(); err != nil {
 		return nil, &Error{Op: "attach endpoint", Ref: strconv.Quote(a.Name), Err: err}
@@ -124,6 +126,15 @@ func (c *Client) findOwn(ctx context.Context, a Attachment) (*Endpoint, error) {
 	if !e.Namespace.IsZero() && !elsewhere {
 		return fail(fmt.Errorf("%w: %s is on network %s, wanted on %s", ErrAttached, e.ID, e.Network, a.Network))
 	}
+	if !elsewhere { // attached outside any namespace, to the node or by the v1 API, it is in use too
+		state, err := c.Endpoints.stateOf(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if isAttached(state) {
+			return fail(fmt.Errorf("%w: %s is in use on network %s, wanted on %s", ErrAttached, e.ID, e.Network, a.Network))
+		}
+	}
 	// A leftover: of a network that was made anew, or of a namespace that is gone.
 	if err := c.Endpoints.Delete(ctx, e.ID); err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
@@ -144,7 +155,7 @@ func (c *Client) createOwn(ctx context.Context, a Attachment) (*Endpoint, error)
 	spec := *want
 	spec.Name, spec.Network = a.Name, a.Network
 	e, err := c.Endpoints.Create(ctx, &spec)
-	if err == nil || errors.Is(err, ErrNotSent) || FieldErrors(err) != nil {
+	if err == nil || errors.Is(err, ErrNotSent) || isRefusal(err) {
 		return e, err
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
@@ -154,8 +165,12 @@ func (c *Client) createOwn(ctx context.Context, a Attachment) (*Endpoint, error)
 		return nil, leftBehind(err, errFind)
 	}
 	for _, f := range found {
-		// There was none of that name before, so this one came of the create.
-		if errors.Is(err, ErrExists) && f.Network == a.Network && f.Namespace.IsZero() && sameAddresses(f, &spec) {
+		// There was none of that name before, so this one came of the create,
+		// unless it shows the hand of another call that got there first.
+		if f.Network != a.Network || !f.Namespace.IsZero() || isAttached(f.State) || !sameAddresses(f, &spec) {
+			continue
+		}
+		if errors.Is(err, ErrExists) {
 			return f, nil
 		}
 		if errDel := c.Endpoints.Delete(settle, f.ID); errDel != nil && !errors.Is(errDel, ErrNotFound) {
@@ -187,7 +202,7 @@ func (c *Client) holder(ctx context.Context, e *Endpoint, err error) *Endpoint {
 		return nil
 	}
 	for _, other := range all {
-		if len(e.IPConfigs) > 0 && sharesAddress(other, e) {
+		if sharesAddress(other, e) {
 			return other
 		}
 	}

@@ -68,8 +68,8 @@ func (v Verb) String() string {
 	return verbNames[v]
 }
 
-// Kind is a kind of HNS object. The zero Kind stands for the service itself
-// (a v1 call).
+// Kind is a kind of HNS object. The zero Kind stands for the service itself, as
+// in the v1 call for its version; v1 calls about an object have its kind.
 type Kind uint8
 
 // The kinds of objects.

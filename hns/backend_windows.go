@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -301,7 +302,8 @@ func queryText(filter string) (*uint16, error) {
 }
 
 // failure reads a call's outcome. The record counts even if the HRESULT is
-// good: HNS leaves it empty when all went well.
+// good: HNS leaves it empty when all went well, and one that complains or that
+// cannot be read is a failure.
 func failure(hr uint32, record string) error {
 	var rec struct {
 		Success   *bool
@@ -313,14 +315,13 @@ func failure(hr uint32, record string) error {
 			rec.Error = record
 		}
 	}
-	failed := hr&0x80000000 != 0
-	if !failed && rec.ErrorCode == 0 && (rec.Success == nil || *rec.Success) {
-		return nil
-	}
-	if failed {
+	switch {
+	case hr&0x80000000 != 0:
 		return &BackendError{Code: Code(hr), Text: rec.Error}
+	case rec.ErrorCode != 0, rec.Success != nil && !*rec.Success, strings.TrimSpace(rec.Error) != "":
+		return &BackendError{Code: NewCode(rec.ErrorCode), Text: rec.Error}
 	}
-	return &BackendError{Code: NewCode(rec.ErrorCode), Text: rec.Error}
+	return nil
 }
 
 // take copies a text that HNS allocated and frees it.

@@ -45,7 +45,12 @@ type Options struct {
 	// logged: policies may hold keys.
 	Logger *slog.Logger
 	// Allow lifts checks of documents by their rule ids (FieldError.Rule), for
-	// a Windows that takes more than is known here.
+	// a Windows that takes more than is known here: "dns-search", "dns-server",
+	// "gateway-outside", "host-bits", "ipam-type", "namespace-in-create",
+	// "namespace-type", "network-name", "network-type",
+	// "one-address-per-family", "overlay-vsid", "schema1-name", "vlan-range",
+	// "vni-range".
+	// Other ids lift nothing.
 	Allow []string
 }
 
@@ -97,8 +102,11 @@ func (c *Client) do(ctx context.Context, op, ref string, req Request) (Response,
 	if err != nil {
 		e := &Error{Op: op, Verb: req.Verb, Kind: req.Kind, Ref: ref, Err: err}
 		var be *BackendError
-		if errors.As(err, &be) {
-			e.Code, e.Text, e.Err = be.Code, be.Text, be.Err
+		if errors.As(err, &be) && be != nil {
+			e.Code, e.Text = be.Code, be.Text
+			if err == error(be) {
+				e.Err = be.Err
+			} // else a wrapper of the user's said more; its error stays the cause
 		}
 		code, err = e.Code, e
 	}
@@ -120,24 +128,32 @@ type result struct {
 // send runs the request within the bound on calls that are out. HNS calls
 // cannot be aborted: when ctx ends first, the call goes on and keeps its slot.
 func (c *Client) send(ctx context.Context, req Request) (Response, error) {
-	if err := ctx.Err(); err != nil {
-		return Response{}, fmt.Errorf("%w: %w", ErrNotSent, context.Cause(ctx))
+	if ctx.Err() != nil {
+		return Response{}, fmt.Errorf("%w: %w", ErrNotSent, whyDone(ctx))
 	}
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		return Response{}, fmt.Errorf("%w: %d calls are out and none came back: %w", ErrNotSent, cap(c.slots), context.Cause(ctx))
+		return Response{}, fmt.Errorf("%w: %d calls are out and none came back: %w", ErrNotSent, cap(c.slots), whyDone(ctx))
+	}
+	if ctx.Err() != nil { // a place came free at the moment the context ended
+		<-c.slots
+		return Response{}, fmt.Errorf("%w: %w", ErrNotSent, whyDone(ctx))
 	}
 	done := make(chan result, 1)
 	var settled atomic.Bool // by whoever comes first: the answer, or the caller's leaving
 	go func() {
-		resp, err := doSafely(c.backend, req)
-		<-c.slots
-		if settled.CompareAndSwap(false, true) {
-			done <- result{resp, err}
-		} else if c.opts.OnLate != nil {
-			c.opts.OnLate(LateResult{req, resp, err})
-		}
+		// A backend may end its goroutine, as t.FailNow in a test's backend does.
+		r := result{err: &BackendError{Err: errors.New("the backend did not return")}}
+		defer func() {
+			<-c.slots
+			if settled.CompareAndSwap(false, true) {
+				done <- r
+			} else if c.opts.OnLate != nil {
+				c.opts.OnLate(LateResult{req, r.resp, r.err})
+			}
+		}()
+		r.resp, r.err = doSafely(c.backend, req)
 	}()
 	select {
 	case r := <-done:
@@ -145,10 +161,23 @@ func (c *Client) send(ctx context.Context, req Request) (Response, error) {
 	case <-ctx.Done():
 	}
 	if settled.CompareAndSwap(false, true) {
-		return Response{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(ctx))
+		return Response{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, whyDone(ctx))
 	}
 	r := <-done // the answer won the race
 	return r.resp, r.err
+}
+
+// whyDone returns why ctx ended: its own error, which callers test for, and
+// the cause where somebody gave one.
+func whyDone(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	switch {
+	case cause == nil: // a context of the user's own making
+		return err
+	case errors.Is(cause, err):
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // doSafely turns a panic of a backend into an error: a plugin must answer.
@@ -167,7 +196,15 @@ func isCode(err error, code Code) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// readV1 reads one object through the v1 API and hands it to f.
+// isCodeless reports whether HNS refused a v1 call without saying why in a
+// code, as older builds do.
+func isCodeless(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == 0 && e.Err == nil
+}
+
+// readV1 reads one object through the v1 API and hands it to f. A value that f
+// asks for and that cannot be read is an error: it is what the caller wants.
 func (c *Client) readV1(ctx context.Context, op string, kind Kind, id ID, path string, f func(reader)) error {
 	if id.IsZero() {
 		return zeroID(op, VerbCall, kind)
@@ -176,16 +213,27 @@ func (c *Client) readV1(ctx context.Context, op string, kind Kind, id ID, path s
 	if err != nil {
 		return err
 	}
+	fail := func(err error) error {
+		return &Error{Op: op, Verb: VerbCall, Kind: kind, Ref: id.String(), Err: err}
+	}
 	if len(resp.Documents) != 1 {
-		return &Error{Op: op, Verb: VerbCall, Kind: kind, Ref: id.String(), Err: errors.New("HNS answered without an object")}
+		return fail(fmt.Errorf("HNS answered with %d objects instead of one", len(resp.Documents)))
 	}
 	var d Document
-	r, err := startReading(resp.Documents[0], kind.String(), &d)
-	if err != nil {
-		return err
+	r, bad := startReading(resp.Documents[0], &d)
+	if bad != nil {
+		return fail(bad)
 	}
 	f(r)
-	return nil
+	return asError(fail, unreadable(d.Unread))
+}
+
+// asError wraps the complaints in fail, if there are any.
+func asError(fail func(error) error, bad []*FieldError) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	return fail(joinFields(bad))
 }
 
 // writeV1 posts body through the v1 API.
@@ -206,13 +254,4 @@ func idText(id ID) string {
 		return ""
 	}
 	return id.String()
-}
-
-// startReading begins to read an object; what is no JSON object is an error.
-func startReading(doc []byte, kind string, d *Document) (reader, error) {
-	r := newReader(doc, &d.Unread)
-	if len(d.Unread) > 0 {
-		return reader{}, &Error{Op: "read " + kind, Err: &FieldError{Value: clip(string(doc), 64), Reason: "not a JSON object"}}
-	}
-	return r, nil
 }

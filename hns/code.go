@@ -41,6 +41,7 @@ const (
 	CodeInvalidIP                 Code = 0x803b001e
 	CodeSwitchExtensionNotFound   Code = 0x803b001f
 	CodeManagerStopped            Code = 0x803b0020
+	CodeICSDisabled               Code = 0x803b002a
 	CodeEndpointInNamespace       Code = 0x803b002b
 	CodeHasReferences             Code = 0x803b002c
 	CodeInvalidInternalPort       Code = 0x803b002d
@@ -58,6 +59,7 @@ const (
 	CodeNotImplemented     Code = 0x80004001
 	CodeAccessDenied       Code = 0x80070005
 	CodeSharingViolation   Code = 0x80070020
+	CodeDuplicateName      Code = 0x80070034
 	CodeInvalidParameter   Code = 0x80070057
 	CodeProcNotFound       Code = 0x8007007f
 	CodeModuleNotFound     Code = 0x8007007e
@@ -68,7 +70,8 @@ const (
 	CodeRPCCallFailed      Code = 0x800706be
 	CodeRPCCallFailedDNE   Code = 0x800706bf
 	CodeRPCNotRegistered   Code = 0x800706d9
-	CodeObjectAlreadyInUse Code = 0x80071392
+	CodeObjectNotFound     Code = 0x800710d8
+	CodeObjectAlreadyInUse Code = 0x80071392 // "object already exists"
 )
 
 var codeNames = map[Code]string{
@@ -104,6 +107,7 @@ var codeNames = map[Code]string{
 	CodeInvalidIP:                 "HCN_E_INVALID_IP",
 	CodeSwitchExtensionNotFound:   "HCN_E_SWITCH_EXTENSION_NOT_FOUND",
 	CodeManagerStopped:            "HCN_E_MANAGER_STOPPED",
+	CodeICSDisabled:               "HCN_E_ICS_DISABLED",
 	CodeEndpointInNamespace:       "HCN_E_ENDPOINT_NAMESPACE_ALREADY_EXISTS",
 	CodeHasReferences:             "HCN_E_ENTITY_HAS_REFERENCES",
 	CodeInvalidInternalPort:       "HCN_E_INVALID_INTERNAL_PORT",
@@ -120,6 +124,7 @@ var codeNames = map[Code]string{
 	CodeNotImplemented:            "E_NOTIMPL",
 	CodeAccessDenied:              "ERROR_ACCESS_DENIED",
 	CodeSharingViolation:          "ERROR_SHARING_VIOLATION",
+	CodeDuplicateName:             "ERROR_DUP_NAME",
 	CodeInvalidParameter:          "ERROR_INVALID_PARAMETER",
 	CodeProcNotFound:              "ERROR_PROC_NOT_FOUND",
 	CodeModuleNotFound:            "ERROR_MOD_NOT_FOUND",
@@ -130,6 +135,7 @@ var codeNames = map[Code]string{
 	CodeRPCCallFailed:             "RPC_S_CALL_FAILED",
 	CodeRPCCallFailedDNE:          "RPC_S_CALL_FAILED_DNE",
 	CodeRPCNotRegistered:          "EPT_S_NOT_REGISTERED",
+	CodeObjectNotFound:            "ERROR_OBJECT_NOT_FOUND",
 	CodeObjectAlreadyInUse:        "ERROR_OBJECT_ALREADY_EXISTS",
 }
 

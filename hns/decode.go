@@ -3,8 +3,10 @@ package hns
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,7 +16,9 @@ import (
 type Document struct {
 	// Raw is the whole document, unknown members included.
 	Raw json.RawMessage
-	// Unread lists the values that could not be read. Their fields hold zero.
+	// Unread lists the values that could not be read. Their fields hold zero,
+	// or lack the element. Members that this package does not know are not
+	// among them, except inside a policy, where they would get lost.
 	Unread []Unread
 }
 
@@ -40,25 +44,79 @@ type reader struct {
 // an empty one, and is noted.
 func newReader(doc []byte, unread *[]Unread) reader {
 	r := reader{unread: unread}
-	r.members = r.object("", doc)
+	r.members, _ = r.object("", doc)
 	return r
 }
 
-func (r reader) object(path string, doc []byte) map[string]json.RawMessage {
+// startReading begins to read what HNS sent for an object; what is no JSON
+// object is an error.
+func startReading(doc []byte, d *Document) (reader, *FieldError) {
+	d.Raw = slices.Clone(doc)
+	r := newReader(doc, &d.Unread)
+	if len(r.members) == 0 && len(d.Unread) > 0 {
+		return reader{}, &FieldError{Value: clip(string(doc), 64), Reason: d.Unread[0].Reason}
+	}
+	return r, nil
+}
+
+// unreadable returns what could not be read as complaints.
+func unreadable(unread []Unread) []*FieldError {
+	var bad []*FieldError
+	for _, u := range unread {
+		bad = append(bad, &FieldError{Path: u.Path, Value: unquote(u.Text), Reason: u.Reason})
+	}
+	return bad
+}
+
+func unquote(text string) string {
+	var s *string
+	if json.Unmarshal([]byte(text), &s) == nil && s != nil {
+		return *s
+	}
+	return text
+}
+
+// object returns the members of an object by their names in small letters, and
+// whether it is one.
+func (r reader) object(path string, doc []byte) (map[string]json.RawMessage, bool) {
 	var exact map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &exact); err != nil {
-		r.noteAt(path, doc, "not an object")
-		return nil
+	if err := json.Unmarshal(doc, &exact); err != nil || exact == nil {
+		reason := "not a JSON object"
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			reason += ": " + err.Error()
+		}
+		r.noteAt(path, doc, reason)
+		return nil, false
 	}
 	folded := make(map[string]json.RawMessage, len(exact))
 	for k, v := range exact {
-		l := strings.ToLower(k)
-		if _, taken := folded[l]; taken && k == l {
-			continue // another spelling stands there; which one wins is as good as any
-		}
-		folded[l] = v
+		folded[strings.ToLower(k)] = v
 	}
-	return folded
+	if len(folded) < len(exact) {
+		r.foldTwice(path, exact, folded)
+	}
+	return folded, true
+}
+
+// foldTwice settles which of several spellings of a name counts: the first in
+// alphabetical order, which is the one with most capitals, as the schema writes
+// names. The others are noted.
+func (r reader) foldTwice(path string, exact, folded map[string]json.RawMessage) {
+	names := make([]string, 0, len(exact))
+	for k := range exact {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	seen := map[string]string{}
+	for _, k := range names {
+		l := strings.ToLower(k)
+		if first, twice := seen[l]; twice {
+			(reader{path: path, unread: r.unread}).noteMember(k, exact[k], "the same name as "+first)
+			continue
+		}
+		seen[l], folded[l] = k, exact[k]
+	}
 }
 
 func (r reader) at(name string) string {
@@ -72,7 +130,24 @@ func (r reader) noteAt(path string, text []byte, reason string) {
 	*r.unread = append(*r.unread, Unread{Path: path, Text: clip(string(text), 200), Reason: reason})
 }
 
-func (r reader) note(name, reason string) { r.noteAt(r.at(name), r.raw(name), reason) }
+func (r reader) note(name, reason string) { r.noteMember(name, r.raw(name), reason) }
+
+func (r reader) noteMember(name string, text []byte, reason string) {
+	r.noteAt(r.at(name), text, reason)
+}
+
+// others returns the names of the members that are none of the known ones, in
+// small letters and in order.
+func (r reader) others(known ...string) []string {
+	var out []string
+	for k := range r.members {
+		if !slices.ContainsFunc(known, func(n string) bool { return strings.EqualFold(n, k) }) {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // raw returns the member as it stands, nil when it is absent or null.
 func (r reader) raw(name string) json.RawMessage {
@@ -187,12 +262,15 @@ func (r reader) prefix(name string) netip.Prefix {
 	return p
 }
 
-// list calls f for each element of an array of objects.
+// list calls f for each element of an array of objects; what is no object is
+// noted and left out.
 func (r reader) list(name string, f func(reader)) {
 	for i, v := range r.elements(name) {
 		e := reader{path: fmt.Sprintf("%s[%d]", r.at(name), i), unread: r.unread}
-		e.members = e.object(e.path, v)
-		f(e)
+		ok := false
+		if e.members, ok = e.object(e.path, v); ok {
+			f(e)
+		}
 	}
 }
 
@@ -227,7 +305,7 @@ func (r reader) strs(name string) []string {
 func (r reader) sub(name string) reader {
 	s := reader{path: r.at(name), unread: r.unread}
 	if v := r.raw(name); v != nil {
-		s.members = s.object(s.path, v)
+		s.members, _ = s.object(s.path, v)
 	}
 	return s
 }

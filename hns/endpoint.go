@@ -3,9 +3,11 @@ package hns
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // EndpointFlags are the flags of an endpoint (schema EndpointFlags). Unknown
@@ -15,12 +17,12 @@ type EndpointFlags uint32
 // Endpoint flags.
 const (
 	// EndpointRemote marks an endpoint that stands for one on another node.
-	EndpointRemote                EndpointFlags = 1
-	EndpointDisableICC            EndpointFlags = 2
-	EndpointEnableMirroring       EndpointFlags = 4
-	EndpointLowInterfaceMetric    EndpointFlags = 8
-	EndpointOverrideDNSServerList EndpointFlags = 16
-	EndpointEnableDHCP            EndpointFlags = 32
+	EndpointRemote                 EndpointFlags = 1
+	EndpointDisableICC             EndpointFlags = 2
+	EndpointEnableMirroring        EndpointFlags = 4
+	EndpointLowInterfaceMetric     EndpointFlags = 8
+	EndpointOverrideDNSServerOrder EndpointFlags = 16
+	EndpointEnableDHCP             EndpointFlags = 32
 )
 
 // EndpointState is where an endpoint is in its life. Both APIs of HNS share
@@ -97,10 +99,10 @@ func (e *Endpoint) Gateway(a netip.Addr) netip.Addr { return defaultGateway(e.Ro
 // DecodeEndpoint reads an endpoint in schema 2. It fails only if doc is no
 // JSON object; see [Document].
 func DecodeEndpoint(doc []byte) (*Endpoint, error) {
-	d := Document{Raw: slices.Clone(doc)}
-	r, err := startReading(doc, "endpoint", &d)
-	if err != nil {
-		return nil, err
+	var d Document
+	r, bad := startReading(doc, &d)
+	if bad != nil {
+		return nil, &Error{Op: "read endpoint", Err: bad}
 	}
 	e := &Endpoint{
 		ID:        r.id("ID"),
@@ -120,8 +122,13 @@ func DecodeEndpoint(doc []byte) (*Endpoint, error) {
 }
 
 // Encode returns the document that a create sends: schema 2.0, members that
-// are zero left out. It does not check; Create does.
+// are zero left out. It does not check the values, as Create does; the error is
+// for policies that have no text (nil, broken JSON).
 func (e *Endpoint) Encode() (json.RawMessage, error) {
+	policies, err := wirePolicies(e.Policies)
+	if err != nil {
+		return nil, err
+	}
 	w := struct {
 		ID                   string         `json:",omitempty"`
 		Name                 string         `json:",omitempty"`
@@ -136,13 +143,22 @@ func (e *Endpoint) Encode() (json.RawMessage, error) {
 		SchemaVersion        wireSchema
 	}{
 		ID: idText(e.ID), Name: e.Name, HostComputeNetwork: idText(e.Network), HostComputeNamespace: idText(e.Namespace),
-		Policies: wirePolicies(e.Policies), Dns: e.DNS.wire(), Routes: wireRoutes(e.Routes),
+		Policies: policies, Dns: e.DNS.wire(), Routes: wireRoutes(e.Routes),
 		MacAddress: e.MAC.String(), Flags: e.Flags, SchemaVersion: schema2,
 	}
 	for _, c := range e.IPConfigs {
 		w.IpConfigurations = append(w.IpConfigurations, c.wire())
 	}
 	return encode(w)
+}
+
+// where says on which network and with which addresses the endpoint was wanted.
+func (e *Endpoint) where() string {
+	s := " on network " + e.Network.String()
+	if as := e.Addresses(); len(as) > 0 {
+		s += " with " + joinTexts(as)
+	}
+	return s
 }
 
 func (e *Endpoint) check() []*FieldError {
@@ -210,7 +226,16 @@ func (s *EndpointService) List(ctx context.Context) ([]*Endpoint, error) {
 
 // OfNetwork returns the endpoints on a network.
 func (s *EndpointService) OfNetwork(ctx context.Context, network ID) ([]*Endpoint, error) {
-	return list(ctx, s.c, endpointKind, filter("VirtualNetwork", network.String()))
+	if network.IsZero() {
+		return nil, zeroID("list endpoints of network", VerbList, KindEndpoint)
+	}
+	all, err := list(ctx, s.c, endpointKind, filter("VirtualNetwork", network.String()))
+	if err != nil {
+		return nil, err
+	}
+	// HNS takes the filter in names of the v1 API and is not known to refuse
+	// one that it does not understand.
+	return slices.DeleteFunc(all, func(e *Endpoint) bool { return e.Network != network }), nil
 }
 
 // Delete deletes the endpoint; HNS detaches it first where it is attached.
@@ -240,33 +265,74 @@ func (s *EndpointService) AttachHost(ctx context.Context, id ID) error {
 		return &Error{Op: op, Ref: id.String(), Err: err}
 	}
 	err = s.c.writeV1(ctx, op, KindEndpoint, id, "/endpoints/"+id.Upper()+"/attach", body)
-	if err == nil || !isCode(err, CodeEndpointAttached) {
+	if err == nil || !isCode(err, CodeEndpointAttached) && !isCodeless(err) {
 		return err
 	}
-	// HNS says the same for "to the node" and "to a pod"; only a namespace
-	// tells them apart.
-	e, errGet := s.ByID(ctx, id)
-	if errGet != nil {
-		return errGet
-	}
-	if e.Namespace.IsZero() {
+	// HNS says the same for "to the node" and "to a pod", and older builds give
+	// no code at all: where the endpoint is decides.
+	at, errRead := s.attachment(ctx, id)
+	switch {
+	case errRead != nil:
+		return errors.Join(err, errRead)
+	case at.holder != "":
+		return &Error{Op: op, Verb: VerbCall, Kind: KindEndpoint, Ref: id.String(), Code: CodeEndpointAttached,
+			Err: fmt.Errorf("%w to %s", ErrAttached, at.holder)}
+	case at.attached || isCode(err, CodeEndpointAttached):
 		return nil
 	}
-	return &Error{Op: op, Kind: KindEndpoint, Ref: id.String(), Code: CodeEndpointAttached,
-		Err: fmt.Errorf("%w to namespace %s", ErrAttached, e.Namespace)}
+	return err
 }
 
 // DetachHost undoes AttachHost. An endpoint that is not attached is success.
 func (s *EndpointService) DetachHost(ctx context.Context, id ID) error {
+	const op = "detach endpoint from host"
 	body, err := encode(struct{ SystemType string }{"Host"})
 	if err != nil {
-		return err
+		return &Error{Op: op, Ref: id.String(), Err: err}
 	}
-	err = s.c.writeV1(ctx, "detach endpoint from host", KindEndpoint, id, "/endpoints/"+id.Upper()+"/detach", body)
-	if isCode(err, CodeElementNotFound) || isCode(err, CodeEndpointNotAttached) {
+	err = s.c.writeV1(ctx, op, KindEndpoint, id, "/endpoints/"+id.Upper()+"/detach", body)
+	switch {
+	case isCode(err, CodeElementNotFound), isCode(err, CodeEndpointNotAttached):
 		return nil
+	case isCodeless(err):
+		at, errRead := s.attachment(ctx, id)
+		if errRead == nil && !at.attached {
+			return nil
+		}
+		return errors.Join(err, errRead)
 	}
 	return err
+}
+
+// attachment is where an endpoint is attached.
+type attachment struct {
+	attached bool
+	holder   string // the namespace or container; empty: the node, or nothing
+}
+
+// attachment asks the v1 API, which shows containers too.
+func (s *EndpointService) attachment(ctx context.Context, id ID) (attachment, error) {
+	var a attachment
+	err := s.c.readV1(ctx, "read attachment of endpoint", KindEndpoint, id, "/endpoints/"+id.Upper(), func(r reader) {
+		a.attached = isAttached(EndpointState(r.uint("State", 16)))
+		if ns := r.sub("Namespace").id("ID"); !ns.IsZero() {
+			a.holder = "namespace " + ns.String()
+		} else if containers := r.strs("SharedContainers"); len(containers) > 0 {
+			a.holder = "container " + strings.Join(containers, ", ")
+		}
+	})
+	return a, err
+}
+
+func isAttached(s EndpointState) bool { return s == EndpointAttached || s == EndpointAttachedSharing }
+
+// stateOf returns the state that e was read with or, where HNS left it out, the
+// one the v1 API has.
+func (s *EndpointService) stateOf(ctx context.Context, e *Endpoint) (EndpointState, error) {
+	if e.State != EndpointUninitialized {
+		return e.State, nil
+	}
+	return s.State(ctx, e.ID)
 }
 
 // State returns the endpoint's state from the v1 API, which always has it.

@@ -3,6 +3,7 @@ package hns
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +21,8 @@ var (
 	ErrOverlap = errors.New("overlaps another network")
 	// ErrAttached: the endpoint is attached already, perhaps elsewhere.
 	ErrAttached = errors.New("already attached")
-	// ErrInUse: the object cannot go because something still uses it.
+	// ErrInUse: the object cannot go or change because something still uses
+	// it, or the host uses the port asked for.
 	ErrInUse = errors.New("in use")
 	// ErrInvalid: a value was refused, here or by HNS.
 	ErrInvalid = errors.New("invalid")
@@ -77,7 +79,7 @@ func (e *Error) Error() string {
 	if e.Code != 0 {
 		parts = append(parts, e.Code.String())
 	}
-	if t := strings.TrimSpace(e.Text); t != "" {
+	if t := strings.Join(strings.Fields(e.Text), " "); t != "" { // HNS breaks lines in its messages
 		parts = append(parts, clip(t, 300))
 	}
 	if e.Err != nil {
@@ -129,24 +131,25 @@ func (e *FieldError) Error() string {
 // Is reports whether target is [ErrInvalid] or, inside a policy,
 // [ErrInvalidPolicy].
 func (e *FieldError) Is(target error) bool {
-	return target == ErrInvalid || target == ErrInvalidPolicy && strings.Contains(e.Path, "Policies[")
+	return target == ErrInvalid || target == ErrInvalidPolicy && inPolicy(e.Path)
+}
+
+// inPolicy reports whether a path leads into a policy: nothing else in the
+// documents has settings.
+func inPolicy(path string) bool {
+	return strings.Contains(path, "Policies[") || path == "Settings" || strings.HasPrefix(path, "Settings.") || strings.Contains(path, ".Settings")
 }
 
 // in returns the error with prefix put before its path.
 func (e *FieldError) in(prefix string) *FieldError {
 	c := *e
-	switch {
-	case c.Path == "":
+	if c.Path = prefix + "." + e.Path; e.Path == "" {
 		c.Path = prefix
-	case strings.HasPrefix(c.Path, "["):
-		c.Path = prefix + c.Path
-	default:
-		c.Path = prefix + "." + c.Path
 	}
 	return &c
 }
 
-// errorKey selects meanings. A zero verb or kind in the table means any.
+// errorKey selects meanings.
 type errorKey struct {
 	verb Verb
 	kind Kind
@@ -166,6 +169,7 @@ var codeMeanings = map[Code][]error{
 	CodeVFPPortSettingNotFound:    {ErrNotFound},
 	CodeSwitchExtensionNotFound:   {ErrNotFound},
 	CodeElementNotFound:           {ErrNotFound},
+	CodeObjectNotFound:            {ErrNotFound},
 	CodeInvalidNetwork:            {ErrInvalid},
 	CodeInvalidNetworkType:        {ErrInvalid},
 	CodeInvalidEndpoint:           {ErrInvalid},
@@ -177,6 +181,7 @@ var codeMeanings = map[Code][]error{
 	CodePolicyExists:              {ErrExists},
 	CodePortExists:                {ErrExists},
 	CodeAlreadyExists:             {ErrExists},
+	CodeDuplicateName:             {ErrExists},
 	CodeObjectAlreadyInUse:        {ErrExists},
 	CodeEndpointAttached:          {ErrAttached},
 	CodeEndpointInNamespace:       {ErrAttached},
@@ -184,6 +189,7 @@ var codeMeanings = map[Code][]error{
 	CodeMappingNotSupported:       {ErrUnsupported},
 	CodeSharingDisabled:           {ErrUnsupported},
 	CodeVFPNotAllowed:             {ErrUnsupported},
+	CodeICSDisabled:               {ErrUnsupported},
 	CodeNotImplemented:            {ErrUnsupported},
 	CodeProcNotFound:              {ErrUnsupported},
 	CodeModuleNotFound:            {ErrUnsupported},
@@ -223,9 +229,22 @@ var operationMeanings = map[errorKey][]error{
 	{VerbDelete, KindNamespace, CodeRequestUnsupported}:      {ErrInUse},
 }
 
+// absences are the codes by which a get or a delete says that the object itself
+// is not there. The other "not found" codes then mean a part below it, such as
+// its switch or port; who took those for the object being gone would leak it.
+var absences = map[Kind][]Code{
+	KindNetwork:   {CodeNetworkNotFound, CodeElementNotFound, CodeObjectNotFound},
+	KindEndpoint:  {CodeEndpointNotFound, CodeNetworkNotFound, CodeElementNotFound, CodeObjectNotFound},
+	KindNamespace: {CodeElementNotFound, CodeObjectNotFound},
+}
+
 func meanings(v Verb, k Kind, c Code) []error {
 	if m, ok := operationMeanings[errorKey{v, k, c}]; ok {
 		return m
 	}
-	return codeMeanings[c]
+	m := codeMeanings[c]
+	if (v == VerbGet || v == VerbDelete) && slices.Contains(m, ErrNotFound) && !slices.Contains(absences[k], c) {
+		return nil
+	}
+	return m
 }

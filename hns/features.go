@@ -122,14 +122,23 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 	if err != nil {
 		return Version{}, err
 	}
-	if len(resp.Documents) == 1 {
-		var d Document
-		if r, err := startReading(resp.Documents[0], "version", &d); err == nil {
-			v = Version{uint32(r.uint("Major", 32)), uint32(r.uint("Minor", 32))}
-		}
+	fail := func(err error) (Version, error) {
+		return Version{}, &Error{Op: op, Verb: VerbCall, Err: err}
+	}
+	if len(resp.Documents) != 1 {
+		return fail(errors.New("HNS answered without a version"))
+	}
+	var d Document
+	r, bad := startReading(resp.Documents[0], &d)
+	if bad != nil {
+		return fail(bad)
+	}
+	v = Version{uint32(r.uint("Major", 32)), uint32(r.uint("Minor", 32))}
+	if len(d.Unread) > 0 { // half a version would be a wrong one
+		return fail(joinFields(unreadable(d.Unread)))
 	}
 	if v == (Version{}) {
-		return Version{}, &Error{Op: op, Verb: VerbCall, Err: errors.New("HNS answered without a version")}
+		return fail(errors.New("HNS answered without a version"))
 	}
 	c.versionMu.Lock()
 	c.version = v

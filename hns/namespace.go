@@ -3,7 +3,10 @@ package hns
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // NamespaceType is the type of a namespace (schema NamespaceType).
@@ -67,10 +70,10 @@ func (n *Namespace) Endpoints() []ID {
 // DecodeNamespace reads a namespace in schema 2. It fails only if doc is no
 // JSON object; see [Document].
 func DecodeNamespace(doc []byte) (*Namespace, error) {
-	d := Document{Raw: slices.Clone(doc)}
-	r, err := startReading(doc, "namespace", &d)
-	if err != nil {
-		return nil, err
+	var d Document
+	r, bad := startReading(doc, &d)
+	if bad != nil {
+		return nil, &Error{Op: "read namespace", Err: bad}
 	}
 	n := &Namespace{
 		ID:          r.id("ID"),
@@ -125,15 +128,41 @@ func (s *NamespaceService) List(ctx context.Context) ([]*Namespace, error) {
 }
 
 // Delete deletes the namespace. Endpoints in it stay, detached; with
-// containers in it HNS refuses (ErrInUse).
+// containers in it HNS refuses (ErrInUse), and the error lists what is in it.
 func (s *NamespaceService) Delete(ctx context.Context, id ID) error {
-	return remove(ctx, s.c, namespaceKind, id)
+	err := remove(ctx, s.c, namespaceKind, id)
+	if !errors.Is(err, ErrInUse) {
+		return err
+	}
+	ns, errGet := s.ByID(ctx, id)
+	if errGet != nil {
+		return err // who is in it is help only
+	}
+	var in []string
+	for _, r := range ns.Resources {
+		in = append(in, r.Type+" "+r.ID)
+	}
+	return fmt.Errorf("%w (in it: %s)", err, strings.Join(in, ", "))
 }
 
 // AddEndpoint attaches an endpoint to the namespace. An endpoint that is in it
-// already is success; one in another namespace is ErrAttached.
+// already is success; one in another namespace is ErrAttached, and the error
+// names that one.
 func (s *NamespaceService) AddEndpoint(ctx context.Context, namespace, endpoint ID) error {
-	return s.modify(ctx, "Add", namespace, endpoint)
+	err := s.modify(ctx, "Add", namespace, endpoint)
+	if !errors.Is(err, ErrAttached) {
+		return err
+	}
+	e, errGet := s.c.Endpoints.ByID(ctx, endpoint)
+	switch {
+	case errGet != nil:
+		return errors.Join(err, errGet)
+	case e.Namespace == namespace:
+		return nil
+	case e.Namespace.IsZero():
+		return fmt.Errorf("%w (in no namespace; state %s)", err, e.State)
+	}
+	return fmt.Errorf("%w (it is in namespace %s)", err, e.Namespace)
 }
 
 // RemoveEndpoint detaches an endpoint from the namespace. If it is not in the
@@ -143,19 +172,21 @@ func (s *NamespaceService) RemoveEndpoint(ctx context.Context, namespace, endpoi
 }
 
 func (s *NamespaceService) modify(ctx context.Context, request string, namespace, endpoint ID) error {
-	op := map[string]string{"Add": "add endpoint " + endpoint.String() + " to", "Remove": "remove endpoint " + endpoint.String() + " from"}[request]
+	op := "add endpoint " + endpoint.String() + " to namespace"
+	if request == "Remove" {
+		op = "remove endpoint " + endpoint.String() + " from namespace"
+	}
 	if namespace.IsZero() || endpoint.IsZero() {
-		return &Error{Op: op + " namespace", Verb: VerbModify, Kind: KindNamespace, Ref: namespace.String(),
-			Err: &FieldError{Path: "ID", Reason: "the zero GUID names nothing"}}
+		return zeroID(op, VerbModify, KindNamespace)
 	}
 	doc, err := encode(struct {
 		ResourceType, RequestType string
 		Settings                  any
 	}{"Endpoint", request, struct{ EndpointId string }{endpoint.String()}})
 	if err != nil {
-		return err
+		return &Error{Op: op, Verb: VerbModify, Kind: KindNamespace, Ref: namespace.String(), Err: err}
 	}
-	_, err = s.c.do(ctx, op+" namespace", namespace.String(),
+	_, err = s.c.do(ctx, op, namespace.String(),
 		Request{Verb: VerbModify, Kind: KindNamespace, ID: namespace, Document: doc})
 	return err
 }

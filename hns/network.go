@@ -72,9 +72,12 @@ type Network struct {
 // IPAM is a group of subnets (schema Ipam).
 type IPAM struct {
 	// Type is "Static" or "DHCP"; empty is Static.
-	Type    string
+	Type string
+	// Subnets of the group.
 	Subnets []Subnet
 }
+
+var ipamTypes = []string{"Static", "DHCP"}
 
 // Subnet is a subnet of a network (schema Subnet).
 type Subnet struct {
@@ -147,10 +150,10 @@ func (n *Network) DRMAC() MAC {
 // DecodeNetwork reads a network in schema 2. It fails only if doc is no JSON
 // object; see [Document].
 func DecodeNetwork(doc []byte) (*Network, error) {
-	d := Document{Raw: slices.Clone(doc)}
-	r, err := startReading(doc, "network", &d)
-	if err != nil {
-		return nil, err
+	var d Document
+	r, bad := startReading(doc, &d)
+	if bad != nil {
+		return nil, &Error{Op: "read network", Err: bad}
 	}
 	n := &Network{
 		ID:       r.id("ID"),
@@ -164,7 +167,7 @@ func DecodeNetwork(doc []byte) (*Network, error) {
 		n.Type = NAT // HNS leaves the zero of the enum out
 	}
 	r.list("Ipams", func(e reader) {
-		i := IPAM{Type: e.str("Type")}
+		i := IPAM{Type: e.enum("Type", ipamTypes)}
 		e.list("Subnets", func(s reader) { i.Subnets = append(i.Subnets, readSubnet(s)) })
 		n.IPAMs = append(n.IPAMs, i)
 	})
@@ -212,8 +215,13 @@ type wireMACPool struct {
 }
 
 // Encode returns the document that a create sends: schema 2.0, members that
-// are zero left out. It does not check; Create does.
+// are zero left out. It does not check the values, as Create does; the error is
+// for policies that have no text (nil, broken JSON).
 func (n *Network) Encode() (json.RawMessage, error) {
+	policies, err := wirePolicies(n.Policies)
+	if err != nil {
+		return nil, err
+	}
 	w := struct {
 		ID            string       `json:",omitempty"`
 		Name          string       `json:",omitempty"`
@@ -226,12 +234,16 @@ func (n *Network) Encode() (json.RawMessage, error) {
 		SchemaVersion wireSchema
 	}{
 		ID: idText(n.ID), Name: n.Name, Type: n.Type, Flags: n.Flags,
-		Policies: wirePolicies(n.Policies), Dns: n.DNS.wire(), SchemaVersion: schema2,
+		Policies: policies, Dns: n.DNS.wire(), SchemaVersion: schema2,
 	}
-	for _, i := range n.IPAMs {
-		wi := wireIPAM{Type: i.Type}
-		for _, s := range i.Subnets {
-			wi.Subnets = append(wi.Subnets, wireSubnet{prefixText(s.Prefix), wirePolicies(s.Policies), wireRoutes(s.Routes), s.Flags})
+	for i, ipam := range n.IPAMs {
+		wi := wireIPAM{Type: ipam.Type}
+		for j, s := range ipam.Subnets {
+			policies, err := wirePolicies(s.Policies)
+			if err != nil {
+				return nil, fmt.Errorf("Ipams[%d].Subnets[%d].%w", i, j, err)
+			}
+			wi.Subnets = append(wi.Subnets, wireSubnet{prefixText(s.Prefix), policies, wireRoutes(s.Routes), s.Flags})
 		}
 		w.Ipams = append(w.Ipams, wi)
 	}
@@ -255,6 +267,9 @@ func (n *Network) check() []*FieldError {
 	bad = append(bad, checkPolicies(n.Policies, networkPolicies)...)
 	bad = append(bad, under("Dns", n.DNS.check())...)
 	for i, ipam := range n.IPAMs {
+		if ipam.Type != "" && !slices.Contains(ipamTypes, ipam.Type) {
+			bad = append(bad, &FieldError{Path: fmt.Sprintf("Ipams[%d].Type", i), Value: ipam.Type, Reason: "not Static or DHCP", Rule: "ipam-type"})
+		}
 		for j, s := range ipam.Subnets {
 			bad = append(bad, under(fmt.Sprintf("Ipams[%d].Subnets[%d]", i, j), s.check(n.Type))...)
 		}
@@ -324,17 +339,17 @@ func (s *NetworkService) RemovePolicies(ctx context.Context, id ID, ps ...Networ
 
 // ManagementIP returns the node's address that the network took over from its
 // adapter. HNS fills it a moment after the create; until then the result is
-// none, without an error. The schema 2 API has no such member, so this asks
-// the v1 API.
+// none, without an error. One of 169.254.0.0/16 says that the adapter itself
+// has no address yet. The schema 2 API has no such member, so this asks the v1
+// API.
 func (s *NetworkService) ManagementIP(ctx context.Context, id ID) (netip.Addr, error) {
 	var out netip.Addr
 	err := s.c.readV1(ctx, "read management IP of network", KindNetwork, id, "/networks/"+id.Upper(), func(r reader) {
-		out = r.addr("ManagementIP")
-		if !out.IsValid() { // some clients give it with its prefix length
-			if p, err := netip.ParsePrefix(r.str("ManagementIP")); err == nil {
-				out = p.Addr()
-			}
+		if p, err := netip.ParsePrefix(r.str("ManagementIP")); err == nil { // some clients give it with its length
+			out = p.Addr()
+			return
 		}
+		out = r.addr("ManagementIP")
 	})
 	return out, err
 }

@@ -98,28 +98,56 @@ func PoliciesOf[T any, P interface{ PolicyType() string }](ps []P) []T {
 // HasPolicy reports whether a policy of that type name is there, as its struct
 // or raw. Letter case is ignored.
 func HasPolicy[P interface{ PolicyType() string }](ps []P, typeName string) bool {
-	return slices.ContainsFunc(ps, func(p P) bool { return strings.EqualFold(p.PolicyType(), typeName) })
+	return slices.ContainsFunc(ps, func(p P) bool { return noValue(p) == nil && strings.EqualFold(p.PolicyType(), typeName) })
 }
 
 // DecodeEndpointPolicy reads {"Type": …, "Settings": …} into the struct of its
-// type, or into a [RawPolicy] where the struct would lose something. The error
-// is for what is no such object at all. Values that the type's struct cannot
-// hold are no error here; writing them is (see [CheckEndpointPolicy]).
+// type, or into a [RawPolicy] where the struct would lose something. The error,
+// which matches [ErrInvalidPolicy], is for what is no such object, and for
+// members beside Type and Settings, as schema 1 has them, which the result
+// could not hold. Values that the type's struct cannot hold are no error here;
+// writing them is (see [CheckEndpointPolicy]). So are settings that are missing
+// altogether, whatever stands beside them, where the type has a struct.
 func DecodeEndpointPolicy(doc []byte) (EndpointPolicy, error) {
 	var unread []Unread
 	r := newReader(doc, &unread)
 	if len(unread) > 0 || r.str("Type") == "" {
-		return nil, &FieldError{Path: "Type", Value: clip(string(doc), 64), Reason: "a policy is an object with a Type"}
+		return nil, policyError{fieldErrors{{Path: "Type", Value: clip(string(doc), 64), Reason: "a policy is an object with a Type"}}}
 	}
-	return decodePolicy(r, endpointPolicies), nil
+	p := decodePolicy(r, endpointPolicies)
+	if bad := besidePolicy(r); len(bad) > 0 && (r.raw("Settings") != nil || len(checkPolicy(p, endpointPolicies)) == 0) {
+		return nil, policyError{bad}
+	}
+	return p, nil
+}
+
+// besidePolicy returns the members that are neither Type nor Settings.
+func besidePolicy(r reader) fieldErrors {
+	var bad fieldErrors
+	for _, name := range r.others("Type", "Settings") {
+		bad = append(bad, &FieldError{Path: name, Value: clip(string(r.raw(name)), 64), Reason: "stands beside Settings; schema 2 wants the members of a policy inside"})
+	}
+	return bad
 }
 
 // CheckEndpointPolicy returns what HNS is known to refuse in p, as
 // *[FieldError]s joined, with paths that start at the policy; nil if nothing
-// is wrong. A RawPolicy of a type that has a struct is judged as that type.
+// is wrong. The error matches [ErrInvalidPolicy]. A RawPolicy of a type that
+// has a struct is judged as that type.
 func CheckEndpointPolicy(p EndpointPolicy) error {
-	return joinFields(checkPolicy[EndpointPolicy](p, endpointPolicies))
+	if bad := checkPolicy(p, endpointPolicies); len(bad) > 0 {
+		return policyError{bad}
+	}
+	return nil
 }
+
+// policyError is complaints about one policy, whose paths do not tell that it
+// is one.
+type policyError struct{ fieldErrors }
+
+func (e policyError) Unwrap() error { return e.fieldErrors }
+
+func (policyError) Is(target error) bool { return target == ErrInvalidPolicy }
 
 // decoders turn settings into the struct of a type, by type name in small letters.
 type decoders[P policy] map[string]func(reader) P
@@ -127,19 +155,36 @@ type decoders[P policy] map[string]func(reader) P
 // decodePolicy never fails: r is an object.
 func decodePolicy[P policy](r reader, known decoders[P]) P {
 	raw := RawPolicy{Type: r.str("Type"), Settings: r.raw("Settings")}
-	if dec, ok := known[strings.ToLower(raw.Type)]; ok && raw.Settings != nil {
-		var unread []Unread
-		p := dec(newReader(raw.Settings, &unread))
-		if again, err := encode(p.settings()); len(unread) == 0 && err == nil && sameJSON(raw.Settings, again) {
+	dec, ok := known[strings.ToLower(raw.Type)]
+	if !ok {
+		return any(raw).(P)
+	}
+	if raw.Settings == nil {
+		if p := dec(reader{}); needsNoSettings(p) { // HNS leaves out what is zero
 			return p
 		}
+		return any(raw).(P)
+	}
+	var unread []Unread
+	p := dec(newReader(raw.Settings, &unread))
+	if again, err := encode(p.settings()); len(unread) == 0 && err == nil && sameJSON(raw.Settings, again) {
+		return p
 	}
 	return any(raw).(P)
 }
 
+// needsNoSettings tells the types without members from those that HNS refuses
+// without settings.
+func needsNoSettings[P policy](p P) bool { return p.settings() == any(struct{}{}) }
+
 func readPolicies[P policy](r reader, known decoders[P]) []P {
 	var out []P
-	r.list("Policies", func(e reader) { out = append(out, decodePolicy(e, known)) })
+	r.list("Policies", func(e reader) {
+		out = append(out, decodePolicy(e, known))
+		for _, name := range e.others("Type", "Settings") {
+			e.note(name, "not inside Settings")
+		}
+	})
 	return out
 }
 
@@ -148,12 +193,25 @@ type wirePolicy struct {
 	Settings any `json:",omitempty"`
 }
 
-func wirePolicies[P policy](ps []P) []wirePolicy {
+// wirePolicies refuses only what has no text at all.
+func wirePolicies[P policy](ps []P) ([]wirePolicy, error) {
 	var out []wirePolicy
-	for _, p := range ps {
+	for i, p := range ps {
+		if bad := noValue(p); bad != nil {
+			return nil, bad.in(fmt.Sprintf("Policies[%d]", i))
+		}
 		out = append(out, wirePolicy{Type: p.PolicyType(), Settings: p.settings()})
 	}
-	return out
+	return out, nil
+}
+
+// noValue refuses nil and pointers: they satisfy the interfaces by accident of
+// Go, and a nil one would panic.
+func noValue(p any) *FieldError {
+	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer {
+		return &FieldError{Reason: fmt.Sprintf("a policy is a value, not %T", p)}
+	}
+	return nil
 }
 
 func checkPolicies[P policy](ps []P, known decoders[P]) []*FieldError {
@@ -166,12 +224,10 @@ func checkPolicies[P policy](ps []P, known decoders[P]) []*FieldError {
 	return bad
 }
 
-// checkPolicy refuses nil and pointers (they satisfy the interfaces by
-// accident of Go), and judges raw settings of a known type by its struct.
+// checkPolicy judges raw settings of a known type by its struct.
 func checkPolicy[P policy](p P, known decoders[P]) []*FieldError {
-	v := reflect.ValueOf(any(p))
-	if !v.IsValid() || v.Kind() == reflect.Pointer {
-		return []*FieldError{{Reason: fmt.Sprintf("a policy is a value, not %T", any(p))}}
+	if bad := noValue(p); bad != nil {
+		return []*FieldError{bad}
 	}
 	raw, ok := any(p).(RawPolicy)
 	if !ok {
@@ -185,18 +241,37 @@ func checkPolicy[P policy](p P, known decoders[P]) []*FieldError {
 		return nil
 	}
 	if len(raw.Settings) == 0 {
+		if needsNoSettings(dec(reader{})) {
+			return nil
+		}
 		return []*FieldError{{Path: "Settings", Reason: "missing; schema 2 wants the members of a policy inside Settings"}}
 	}
 	var unread []Unread
-	typed := dec(newReader(raw.Settings, &unread))
-	var bad []*FieldError
-	for _, u := range unread {
-		bad = append(bad, &FieldError{Path: u.Path, Value: unquote(u.Text), Reason: u.Reason})
-	}
+	r := newReader(raw.Settings, &unread)
+	typed := dec(r)
+	bad := unreadable(unread)
 	if len(bad) == 0 {
-		bad = typed.check()
+		bad = append(checkNames(r, raw.Type), typed.check()...)
 	}
 	return under("Settings", bad)
+}
+
+// schema1Names are names of schema 1, by type in small letters, that schema 2
+// passes over without a word: the pods' traffic was translated for want of
+// exceptions (projectcalico/cni-plugin#1067).
+var schema1Names = map[string]map[string]string{
+	"outboundnat": {"ExceptionList": "Exceptions", "VIP": "VirtualIP"},
+}
+
+func checkNames(r reader, typeName string) []*FieldError {
+	var bad []*FieldError
+	for old, name := range schema1Names[strings.ToLower(typeName)] {
+		if v := r.raw(old); v != nil {
+			bad = append(bad, &FieldError{Path: old, Value: clip(string(v), 64), Reason: "a name of schema 1; schema 2 has " + name, Rule: "schema1-name"})
+		}
+	}
+	slices.SortFunc(bad, func(a, b *FieldError) int { return strings.Compare(a.Path, b.Path) })
+	return bad
 }
 
 func under(prefix string, bad []*FieldError) []*FieldError {
@@ -205,14 +280,6 @@ func under(prefix string, bad []*FieldError) []*FieldError {
 		out = append(out, e.in(prefix))
 	}
 	return out
-}
-
-func unquote(text string) string {
-	var s string
-	if json.Unmarshal([]byte(text), &s) == nil {
-		return s
-	}
-	return text
 }
 
 // sameJSON reports whether a and b are the same value to HNS: members that are

@@ -206,7 +206,7 @@ func checkAddr(name string, a netip.Addr) []*FieldError {
 	if !a.IsValid() {
 		return []*FieldError{{Path: name, Reason: "missing"}}
 	}
-	if a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" {
+	if !isPlain(a) || a.IsUnspecified() {
 		return []*FieldError{{Path: name, Value: a.String(), Reason: "not a plain unicast address"}}
 	}
 	return nil

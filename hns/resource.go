@@ -16,15 +16,18 @@ type resource[T any] struct {
 	encode func(*T) (json.RawMessage, error)
 	check  func(*T) []*FieldError
 	ident  func(*T) (ID, string) // id and name
+	where  func(*T) string       // what a failed create says beside the name
 }
 
 var (
 	networkKind = resource[Network]{KindNetwork, DecodeNetwork, (*Network).Encode, (*Network).check,
-		func(n *Network) (ID, string) { return n.ID, n.Name }}
+		func(n *Network) (ID, string) { return n.ID, n.Name },
+		func(n *Network) string { return fmt.Sprintf(" (%s)", n.Type) }}
 	endpointKind = resource[Endpoint]{KindEndpoint, DecodeEndpoint, (*Endpoint).Encode, (*Endpoint).check,
-		func(e *Endpoint) (ID, string) { return e.ID, e.Name }}
+		func(e *Endpoint) (ID, string) { return e.ID, e.Name }, (*Endpoint).where}
 	namespaceKind = resource[Namespace]{KindNamespace, DecodeNamespace, (*Namespace).Encode, (*Namespace).check,
-		func(n *Namespace) (ID, string) { return n.ID, "" }}
+		func(n *Namespace) (ID, string) { return n.ID, "" },
+		func(*Namespace) string { return "" }}
 )
 
 func create[T any](ctx context.Context, c *Client, k resource[T], obj *T, network ID) (*T, error) {
@@ -36,10 +39,11 @@ func create[T any](ctx context.Context, c *Client, k resource[T], obj *T, networ
 		return fail("", &FieldError{Reason: "nil " + k.kind.String()})
 	}
 	id, name := k.ident(obj)
-	ref := id.String()
+	ref := idText(id)
 	if name != "" {
 		ref = strconv.Quote(name)
 	}
+	ref += k.where(obj)
 	if err := c.refused(k.check(obj)); err != nil {
 		return fail(ref, err)
 	}
@@ -51,18 +55,26 @@ func create[T any](ctx context.Context, c *Client, k resource[T], obj *T, networ
 	if err != nil {
 		return nil, err
 	}
-	return one(op, k, ref, resp)
+	return one(op, VerbCreate, k, ref, resp)
 }
 
-func one[T any](op string, k resource[T], ref string, resp Response) (*T, error) {
+func one[T any](op string, v Verb, k resource[T], ref string, resp Response) (*T, error) {
 	if len(resp.Documents) != 1 {
-		return nil, &Error{Op: op, Kind: k.kind, Ref: ref, Err: fmt.Errorf("HNS answered with %d objects instead of one", len(resp.Documents))}
+		return nil, &Error{Op: op, Verb: v, Kind: k.kind, Ref: ref, Err: fmt.Errorf("HNS answered with %d objects instead of one", len(resp.Documents))}
 	}
 	obj, err := k.decode(resp.Documents[0])
 	if err != nil {
-		return nil, &Error{Op: op, Kind: k.kind, Ref: ref, Err: err}
+		return nil, &Error{Op: op, Verb: v, Kind: k.kind, Ref: ref, Err: causeOf(err)}
 	}
 	return obj, nil
+}
+
+// causeOf returns what is inside an *Error, to put it under another operation.
+func causeOf(err error) error {
+	if e, ok := err.(*Error); ok {
+		return e.Err
+	}
+	return err
 }
 
 func byID[T any](ctx context.Context, c *Client, k resource[T], id ID) (*T, error) {
@@ -74,7 +86,7 @@ func byID[T any](ctx context.Context, c *Client, k resource[T], id ID) (*T, erro
 	if err != nil {
 		return nil, err
 	}
-	return one(op, k, id.String(), resp)
+	return one(op, VerbGet, k, id.String(), resp)
 }
 
 func list[T any](ctx context.Context, c *Client, k resource[T], filter string) ([]*T, error) {
@@ -87,7 +99,7 @@ func list[T any](ctx context.Context, c *Client, k resource[T], filter string) (
 	for _, d := range resp.Documents {
 		obj, err := k.decode(d)
 		if err != nil {
-			return nil, &Error{Op: op, Kind: k.kind, Ref: filter, Err: err}
+			return nil, &Error{Op: op, Verb: VerbList, Kind: k.kind, Ref: filter, Err: causeOf(err)}
 		}
 		out = append(out, obj)
 	}
@@ -158,10 +170,14 @@ func modifyPolicies[T any, P policy](ctx context.Context, c *Client, k resource[
 	if err := c.refused(checkPolicies(ps, known)); err != nil {
 		return fail(err)
 	}
+	policies, err := wirePolicies(ps)
+	if err != nil {
+		return fail(err)
+	}
 	doc, err := encode(struct {
 		RequestType, ResourceType string
 		Settings                  any
-	}{request, "Policy", struct{ Policies []wirePolicy }{wirePolicies(ps)}})
+	}{request, "Policy", struct{ Policies []wirePolicy }{policies}})
 	if err != nil {
 		return fail(err)
 	}
@@ -171,10 +187,7 @@ func modifyPolicies[T any, P policy](ctx context.Context, c *Client, k resource[
 
 // filter returns the filter for one member.
 func filter(member, value string) string {
-	b, err := encode(map[string]string{member: value})
-	if err != nil {
-		panic("hns: a map of texts always marshals: " + err.Error())
-	}
+	b, _ := encode(map[string]string{member: value}) // texts always marshal
 	return string(b)
 }
 
@@ -215,15 +228,29 @@ func joinFields(bad []*FieldError) error {
 	return fieldErrors(bad)
 }
 
-// FieldErrors returns every *[FieldError] that err holds, in order.
-func FieldErrors(err error) []*FieldError {
+// isRefusal reports whether err is complaints about a document, which then was
+// not sent.
+func isRefusal(err error) bool {
 	var l fieldErrors
-	if errors.As(err, &l) {
-		return l
-	}
-	var e *FieldError
-	if errors.As(err, &e) {
+	return errors.As(err, &l)
+}
+
+// FieldErrors returns every *[FieldError] that err holds, in order, however
+// it is wrapped or joined.
+func FieldErrors(err error) []*FieldError {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *FieldError:
 		return []*FieldError{e}
+	case interface{ Unwrap() error }:
+		return FieldErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var out []*FieldError
+		for _, inner := range e.Unwrap() {
+			out = append(out, FieldErrors(inner)...)
+		}
+		return out
 	}
 	return nil
 }

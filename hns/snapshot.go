@@ -2,10 +2,13 @@ package hns
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hnskit/hnskit/internal/confjson"
 )
 
 // Snapshot is the whole state of an HNS at one moment, in HNS's own JSON
@@ -22,11 +25,15 @@ type Snapshot struct {
 
 // ParseSnapshot reads the text form. Member names are matched ignoring case,
 // as everywhere in HNS; unknown members are ignored. Lists that are absent are
-// empty. The objects themselves are not judged.
+// empty. The objects themselves are not judged. The error, which matches
+// [ErrInvalid], says line and column.
 func ParseSnapshot(b []byte) (*Snapshot, error) {
-	var s Snapshot
-	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &s); err != nil {
-		return nil, fmt.Errorf("hns: snapshot: %w", err)
+	var s *Snapshot
+	if err := confjson.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("hns: snapshot: %w: %w", ErrInvalid, err)
+	}
+	if s == nil {
+		return nil, fmt.Errorf("hns: snapshot: %w", &FieldError{Value: "null", Reason: "not an object"})
 	}
 	for _, l := range []struct {
 		name string
@@ -39,12 +46,13 @@ func ParseSnapshot(b []byte) (*Snapshot, error) {
 			}
 		}
 	}
-	return &s, nil
+	return s, nil
 }
 
 // Bytes returns the text form: indented, the objects of each kind sorted by
-// id, the members of each object in the order HNS gave them, and a newline at
-// the end.
+// id (those without one first, by their text), the members of each object in
+// the order HNS gave them, and a newline at the end. The error is for an object
+// that is no JSON.
 func (s *Snapshot) Bytes() ([]byte, error) {
 	sorted := Snapshot{
 		Version:    s.Version,
@@ -64,16 +72,20 @@ func (s *Snapshot) Bytes() ([]byte, error) {
 
 func sortedByID(docs []json.RawMessage) []json.RawMessage {
 	type keyed struct {
-		key string
-		doc json.RawMessage
+		id, text string
+		doc      json.RawMessage
 	}
 	ks := make([]keyed, 0, len(docs))
 	for _, d := range docs {
 		var o struct{ ID string }
 		_ = json.Unmarshal(d, &o) // an object without a readable id sorts first
-		ks = append(ks, keyed{strings.ToLower(o.ID), d})
+		var text bytes.Buffer
+		_ = json.Compact(&text, d) // what is no JSON is the caller's error
+		ks = append(ks, keyed{strings.ToLower(o.ID), text.String(), d})
 	}
-	slices.SortStableFunc(ks, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	slices.SortStableFunc(ks, func(a, b keyed) int {
+		return cmp.Or(strings.Compare(a.id, b.id), strings.Compare(a.text, b.text))
+	})
 	out := make([]json.RawMessage, 0, len(ks))
 	for _, k := range ks {
 		out = append(out, k.doc)

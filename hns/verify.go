@@ -2,6 +2,7 @@ package hns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,20 +32,22 @@ func orNone(s string) string {
 // Verify compares the endpoint named want.Name with want: everything that want
 // sets must be there, what it leaves zero may be anything. It also must be in
 // the namespace, by its own word and by the namespace's, and attached. All
-// differences are returned; an endpoint that is missing is ErrNotFound.
+// differences are returned, a namespace that is gone among them; an endpoint
+// that is missing is ErrNotFound.
 func (c *Client) Verify(ctx context.Context, want *Endpoint, namespace ID) ([]Difference, error) {
+	if want == nil || namespace.IsZero() {
+		return nil, &Error{Op: "verify endpoint", Err: &FieldError{Reason: "an endpoint and a namespace are needed"}}
+	}
 	got, err := c.Endpoints.ByName(ctx, want.Name)
 	if err != nil {
 		return nil, err
 	}
 	diffs := CompareEndpoints(want, got)
-	state := got.State
-	if state == EndpointUninitialized {
-		if state, err = c.Endpoints.State(ctx, got.ID); err != nil {
-			return nil, err
-		}
+	state, err := c.Endpoints.stateOf(ctx, got)
+	if err != nil {
+		return nil, err
 	}
-	if state != EndpointAttached && state != EndpointAttachedSharing {
+	if !isAttached(state) {
 		diffs = append(diffs, Difference{"State", EndpointAttached.String(), state.String()})
 	}
 	if got.Namespace != namespace {
@@ -52,6 +55,9 @@ func (c *Client) Verify(ctx context.Context, want *Endpoint, namespace ID) ([]Di
 		return diffs, nil
 	}
 	ns, err := c.Namespaces.ByID(ctx, namespace)
+	if errors.Is(err, ErrNotFound) {
+		return append(diffs, Difference{"namespace", namespace.String(), ""}), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +114,7 @@ next:
 		text := policyText(w)
 		var others []string
 		for j, g := range got {
-			if !strings.EqualFold(w.PolicyType(), g.PolicyType()) {
+			if noValue(w) != nil || noValue(g) != nil || !strings.EqualFold(w.PolicyType(), g.PolicyType()) {
 				continue
 			}
 			if !used[j] && sameJSON([]byte(text), []byte(policyText(g))) {
@@ -117,12 +123,20 @@ next:
 			}
 			others = append(others, policyText(g))
 		}
-		diffs = append(diffs, Difference{fmt.Sprintf("Policies[%d] %s", i, w.PolicyType()), text, strings.Join(others, " ")})
+		path := fmt.Sprintf("Policies[%d]", i)
+		if noValue(w) == nil {
+			path += " " + w.PolicyType()
+		}
+		diffs = append(diffs, Difference{path, text, strings.Join(others, " ")})
 	}
 	return diffs
 }
 
+// policyText returns the settings as JSON, or why there are none.
 func policyText(p EndpointPolicy) string {
+	if bad := noValue(p); bad != nil {
+		return bad.Error()
+	}
 	b, err := encode(p.settings())
 	if err != nil {
 		return strconv.Quote(err.Error())
@@ -139,7 +153,11 @@ func joinTexts[T fmt.Stringer](l []T) string {
 }
 
 func routeText(r Route) string {
-	return prefixText(r.DestinationPrefix) + " via " + addrText(r.NextHop)
+	s := prefixText(r.DestinationPrefix) + " via " + addrText(r.NextHop)
+	if r.Metric != 0 {
+		s += fmt.Sprintf(" metric %d", r.Metric)
+	}
+	return s
 }
 
 func routeTexts(rs []Route) string {

@@ -1,0 +1,170 @@
+package hns_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hnskit/hnskit/hns"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *update && os.Getenv("CI") != "" {
+		fmt.Fprintln(os.Stderr, "-update is for a developer's machine: in CI it would make every golden test pass")
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
+
+// Objects that many tests speak of.
+var (
+	lake   = mustID("1a000000-0000-4000-8000-000000000001") // a network
+	podID  = mustID("2b000000-0000-4000-8000-0000000000ab") // an endpoint
+	podNS  = mustID("3c000000-0000-4000-8000-000000000001") // a namespace
+	podNS2 = mustID("3c000000-0000-4000-8000-000000000002")
+)
+
+func mustID(s string) hns.ID {
+	id, err := hns.ParseID(s)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+func mustMAC(s string) hns.MAC {
+	m, err := hns.ParseMAC(s)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+
+// backend is a Backend made of a function.
+type backend func(hns.Request) (hns.Response, error)
+
+func (b backend) Do(r hns.Request) (hns.Response, error) { return b(r) }
+
+// answering answers every request with these documents.
+func answering(docs ...string) backend {
+	return func(hns.Request) (hns.Response, error) {
+		var resp hns.Response
+		for _, d := range docs {
+			resp.Documents = append(resp.Documents, json.RawMessage(d))
+		}
+		return resp, nil
+	}
+}
+
+// failing fails every request.
+func failing(code hns.Code, text string) backend {
+	return func(hns.Request) (hns.Response, error) {
+		return hns.Response{}, &hns.BackendError{Code: code, Text: text}
+	}
+}
+
+// recorder keeps what it was asked before it asks the next.
+type recorder struct {
+	hns.Backend
+	mu       sync.Mutex
+	requests []hns.Request
+}
+
+func (r *recorder) Do(req hns.Request) (hns.Response, error) {
+	r.mu.Lock()
+	r.requests = append(r.requests, req)
+	r.mu.Unlock()
+	return r.Backend.Do(req)
+}
+
+func (r *recorder) sent() []hns.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]hns.Request(nil), r.requests...)
+}
+
+// verbs names the requests, such as "create endpoint", in order.
+func (r *recorder) verbs() []string {
+	var out []string
+	for _, q := range r.sent() {
+		out = append(out, q.Verb.String()+" "+q.Kind.String())
+	}
+	return out
+}
+
+// golden compares got with a file under testdata/golden.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// complaints writes the FieldErrors of err one a line: "path | value | rule".
+func complaints(err error) []string {
+	var out []string
+	for _, e := range hns.FieldErrors(err) {
+		out = append(out, strings.Join([]string{e.Path, e.Value, e.Rule}, " | "))
+	}
+	return out
+}
+
+// same fails the test with a readable difference.
+func same[T any](t *testing.T, what string, want, got T, opts ...cmp.Option) {
+	t.Helper()
+	opts = append(opts, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// wantIs checks which of the package's sentinels err matches: these and no
+// others.
+func wantIs(t *testing.T, err error, want ...error) {
+	t.Helper()
+	for name, s := range sentinels {
+		wanted := false
+		for _, w := range want {
+			wanted = wanted || w == s
+		}
+		if got := errors.Is(err, s); got != wanted {
+			t.Errorf("errors.Is(%q, %s) = %v", err, name, got)
+		}
+	}
+}
+
+var sentinels = map[string]error{
+	"ErrNotFound": hns.ErrNotFound, "ErrExists": hns.ErrExists, "ErrAddressInUse": hns.ErrAddressInUse,
+	"ErrOverlap": hns.ErrOverlap, "ErrAttached": hns.ErrAttached, "ErrInUse": hns.ErrInUse,
+	"ErrInvalid": hns.ErrInvalid, "ErrInvalidPolicy": hns.ErrInvalidPolicy, "ErrUnsupported": hns.ErrUnsupported,
+	"ErrUnavailable": hns.ErrUnavailable, "ErrDenied": hns.ErrDenied, "ErrDegraded": hns.ErrDegraded,
+	"ErrAmbiguous": hns.ErrAmbiguous, "ErrNotSent": hns.ErrNotSent, "ErrOutcomeUnknown": hns.ErrOutcomeUnknown,
+	"ErrLeftBehind": hns.ErrLeftBehind, "ErrUnsupportedOS": hns.ErrUnsupportedOS,
+}
