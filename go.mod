@@ -10,4 +10,7 @@ require (
 	golang.org/x/sys v0.41.0
 )
 
-require github.com/vishvananda/netns v0.0.4 // indirect
+require (
+	github.com/vishvananda/netns v0.0.4 // indirect
+	golang.org/x/tools v0.26.0 // indirect
+)

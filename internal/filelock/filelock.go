@@ -2,15 +2,19 @@
 // processes and against other goroutines of this one.
 //
 // The operating system drops the lock when the holder dies, so a killed plugin
-// never blocks the next one. Lock files stay where they are: whoever deletes one
-// can let two holders in. The lock is advisory, and it is not re-entrant: a
-// second Acquire by the holder waits for the first.
+// never blocks the next one. Release leaves the file where it is; Remove takes it
+// along, for locks of things that come and go. Nobody else may delete a lock file:
+// that could let two holders in. The lock is advisory, and it is not re-entrant:
+// a second Acquire by the holder waits for the first.
 package filelock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -25,6 +29,9 @@ import (
 const (
 	minPause = 5 * time.Millisecond
 	maxPause = 10 * time.Millisecond
+	// patience is how long an error that a vanishing file can cause is taken for
+	// that; one that lasts longer is what it says.
+	patience = 2 * time.Second
 )
 
 // fence orders memory between the goroutines of this process. The kernel's lock
@@ -53,28 +60,74 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 	// Each call opens the file anew, and flock(2) and LockFileEx belong to the
 	// open file, not to the process: that is what keeps goroutines apart.
 	file := flock.New(path, flock.SetPermissions(0o600))
+	var troubled time.Duration
 	for {
 		locked, err := file.TryLock()
-		if err != nil {
+		if err != nil && (!transient(err) || troubled >= patience) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		if locked {
-			fence.Add(1)
-			return &Lock{file: file}, nil
+			current, err := isCurrent(file)
+			if current {
+				fence.Add(1)
+				return &Lock{file: file}, nil
+			}
+			if err = errors.Join(err, file.Unlock()); err != nil {
+				return nil, fmt.Errorf("lock %s: %w", path, err)
+			}
+			// Its holder removed it between our opening and locking it.
+		}
+		pause := minPause + rand.N(maxPause-minPause)
+		if err != nil {
+			troubled += pause
 		}
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("lock %s: held by another: %w", path, ctx.Err())
-		case <-time.After(minPause + rand.N(maxPause-minPause)):
+		case <-time.After(pause):
 		}
 	}
 }
 
-// Release gives the lock back. Releasing it again does nothing.
+// isCurrent reports whether the path still leads to the file that is locked.
+// Only then does the lock keep others out, who will open whatever is there.
+func isCurrent(file *flock.Flock) (bool, error) {
+	have, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	at, err := os.Stat(file.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(have, at), err
+}
+
+// Release gives the lock back and leaves its file. Releasing it again does
+// nothing.
 func (l *Lock) Release() error {
 	fence.Add(1)
 	if err := l.file.Unlock(); err != nil {
 		return fmt.Errorf("unlock %s: %w", l.file.Path(), err)
 	}
 	return nil
+}
+
+// Remove gives the lock back and removes its file; those who wait for the lock go
+// on with a new file. A file that somebody has open may stay (on Windows), for him
+// to remove. On a lock that was given back it does nothing.
+func (l *Lock) Remove() error {
+	if !l.file.Locked() {
+		return nil // the file may be another holder's by now
+	}
+	return l.remove()
+}
+
+// removeFile removes the lock file. That it is gone is no error.
+func (l *Lock) removeFile() error {
+	err := os.Remove(l.file.Path())
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("remove lock file: %w", err)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -31,7 +31,10 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 	if err != nil {
 		return nil, err
 	}
-	ctx, r, err := p.begin(ctx, args, c, "ADD")
+	if err := p.precheck(args, c); err != nil {
+		return nil, err
+	}
+	ctx, r, err := p.begin(ctx, args, c, verbAdd)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +44,7 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 		return nil, err
 	}
 	a := &adding{run: r}
-	if err := a.prepare(); err != nil {
+	if err := a.prepare(ctx); err != nil {
 		return nil, err
 	}
 	done, err := r.Client.Attach(ctx, hns.Attachment{
@@ -51,7 +54,7 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 		err = a.finish(ctx, done)
 	}
 	if err != nil {
-		return nil, a.giveBack(ctx, err)
+		return nil, a.takeBack(ctx, done, a.explain(err))
 	}
 	return r.result(done.Endpoint, a.lease), nil
 }
@@ -59,40 +62,70 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 // adding is an ADD at work.
 type adding struct {
 	*run
-	ipamConfig []byte // what the IPAM plugin gets, reserved addresses taken out
-	lease      *ipam.Lease
-	took       bool // whether this call took the lease
-	lateDSR    bool // the address is HNS's choice, so DSR comes after the create
+	ipamConfig []byte        // what the IPAM plugin gets, reserved addresses taken out
+	lease      *ipam.Lease   // what the interface has
+	took       bool          // whether this call took it, or may have
+	sent       *hns.Endpoint // what HNS was asked to create; nil if it was not asked
 }
 
 // prepare checks the configuration against the network, before any lease.
-func (a *adding) prepare() error {
+func (a *adding) prepare(ctx context.Context) error {
+	if err := a.askDSR(ctx); err != nil {
+		return err
+	}
+	if err := a.planWithoutAddress(); err != nil {
+		return err
+	}
 	var err error
 	a.ipamConfig, err = a.run.reserve()
 	return err
 }
 
-// build takes the lease and plans the endpoint. It runs only if there is none.
+// build takes the lease and plans the endpoint. It runs only if there is none
+// of the name, so whatever lease the interface has is nobody's: one that may
+// have been taken is given back as well.
 func (a *adding) build(ctx context.Context) (*hns.Endpoint, error) {
 	if a.hasIPAM() {
-		lease, err := a.p.ipam().Allocate(ctx, a.ipamRequest(a.ipamConfig))
-		if err != nil {
-			return nil, fmt.Errorf("ipam: %w", err)
+		if err := a.allocate(ctx); err != nil {
+			return nil, err
 		}
-		a.lease, a.took = lease, true
-	} else {
-		a.lateDSR = a.Config.LoopbackDSR
 	}
-	return a.plan(ctx, addressesOf(a.lease), gatewaysOf(a.lease))
+	e, err := a.plan(ctx, a.lease)
+	if err != nil {
+		return nil, err
+	}
+	a.sent = e
+	return e, nil
+}
+
+func (a *adding) allocate(ctx context.Context) error {
+	var lease *ipam.Lease
+	err := safely("ipam", func() (err error) {
+		lease, err = a.p.ipam().Allocate(ctx, a.ipamRequest(a.ipamConfig))
+		return err
+	})
+	var panicked *panicError
+	a.took = err == nil || errors.Is(err, ipam.ErrOutcomeUnknown) || errors.As(err, &panicked)
+	if err == nil && (lease == nil || len(lease.Addresses) == 0) {
+		err = fmt.Errorf("ipam: the lease has %w", ipam.ErrNoAddress)
+	}
+	if err != nil {
+		return err
+	}
+	a.lease = lease
+	return nil
 }
 
 // adopt is asked about an endpoint that is there already. It is this
 // interface's own only if the lease says so: a second interface of the sandbox
-// on the same network would have the same endpoint name.
+// on the same network would have the same endpoint name. Where HNS gave the
+// address there is no lease to tell them apart.
 func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
-	a.lease = &ipam.Lease{DNS: a.Config.DNS}
+	a.lease = &ipam.Lease{}
 	for _, c := range e.IPConfigs {
-		a.lease.Addresses = append(a.lease.Addresses, ipam.Address{Prefix: a.prefixOf(c), Gateway: e.Gateway(c.Address)})
+		if p := a.prefixOf(c); p.IsValid() {
+			a.lease.Addresses = append(a.lease.Addresses, ipam.Address{Prefix: p, Gateway: e.Gateway(c.Address)})
+		}
 	}
 	if !a.hasIPAM() {
 		return nil
@@ -105,146 +138,87 @@ func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 		e.Name, e.ID, a.IfName, err)
 }
 
-// finish is what follows once the endpoint is attached.
+// finish is what follows once the endpoint is attached. Each step looks whether
+// it is done, for an earlier ADD may have died before it.
 func (a *adding) finish(ctx context.Context, done *hns.Attached) error {
-	err := func() error {
-		if a.lateDSR && done.Created {
-			if err := a.addDSR(ctx, done.Endpoint); err != nil {
+	e := done.Endpoint
+	if len(e.Addresses()) == 0 {
+		return fmt.Errorf("endpoint %q %s: %w from HNS", e.Name, e.ID, ipam.ErrNoAddress)
+	}
+	if a.dsr && !a.hasIPAM() {
+		// The address was HNS's choice, so the policy for it comes now.
+		if missing := missingPolicies(modes.LoopbackDSR(e.Addresses()...), e); len(missing) > 0 {
+			if err := a.Client.Endpoints.AddPolicies(ctx, e.ID, missing...); err != nil {
 				return err
 			}
 		}
-		if a.p.Hooks.AfterAttach != nil {
-			return a.p.Hooks.AfterAttach(ctx, &a.Pod, done.Endpoint)
-		}
-		return nil
-	}()
-	if err == nil || !done.Created {
-		return err
 	}
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer cancel()
-	if errUndo := a.Client.Endpoints.Delete(undo, done.Endpoint.ID); errUndo != nil && !errors.Is(errUndo, hns.ErrNotFound) {
-		return errors.Join(err, fmt.Errorf("%w: %w", hns.ErrLeftBehind, errUndo))
+	if a.p.Hooks.AfterAttach != nil {
+		return safely("hook AfterAttach", func() error { return a.p.Hooks.AfterAttach(ctx, &a.Pod, e) })
 	}
-	return err
+	return nil
 }
 
-func (a *adding) addDSR(ctx context.Context, e *hns.Endpoint) error {
-	ok, err := a.supportsDSR(ctx)
-	if err != nil || !ok {
-		return err
-	}
-	return a.Client.Endpoints.AddPolicies(ctx, e.ID, modes.LoopbackDSR(e.Addresses()...)...)
-}
-
-// giveBack releases the lease that this call took, unless the endpoint may
-// still be there: HNS must not hold an address that is free.
-func (a *adding) giveBack(ctx context.Context, err error) error {
-	if !a.took || errors.Is(err, hns.ErrLeftBehind) || errors.Is(err, hns.ErrOutcomeUnknown) {
-		return err
-	}
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer cancel()
-	if errRelease := a.p.ipam().Release(undo, a.ipamRequest(a.ipamConfig)); errRelease != nil {
-		err = fmt.Errorf("%w (and the lease was not released: %w)", err, errRelease)
-	}
-	return err
-}
-
-// plan is the endpoint that the configuration wants for these addresses; none
-// leaves them to HNS.
-func (r *run) plan(ctx context.Context, addresses []netip.Prefix, gateways []netip.Addr) (*hns.Endpoint, error) {
-	dsr := r.Config.LoopbackDSR && len(addresses) > 0
-	if dsr {
-		var err error
-		if dsr, err = r.supportsDSR(ctx); err != nil {
-			return nil, err
-		}
-	}
-	ports, err := r.ports(addresses)
-	if err != nil {
-		return nil, invalidConfig(err)
-	}
-	d := r.Config.DNS
-	e, err := modes.PlanPodEndpoint(modes.PodIntent{
-		Name: r.EndpointName, Network: r.Network, Addresses: addresses, Gateways: gateways,
-		GatewayRule: r.p.Gateway, MACPrefix: r.Config.MACPrefix,
-		DNS:      hns.DNS{Domain: d.Domain, Search: d.Search, ServerList: d.Nameservers, Options: d.Options},
-		NAT:      r.nat(),
-		Policies: append(append([]hns.EndpointPolicy(nil), r.Config.Policies...), ports...), LoopbackDSR: dsr,
-	})
-	if err != nil {
-		return nil, invalidConfig(fmt.Errorf("endpoint %q on network %q: %w", r.EndpointName, r.Network.Name, err))
-	}
-	if r.p.Hooks.BeforeCreate != nil {
-		if err := r.p.Hooks.BeforeCreate(ctx, &r.Pod, e); err != nil {
-			return nil, err
-		}
-	}
-	return e, nil
-}
-
-// supportsDSR asks HNS. On one without direct server return the policy eats
-// the node's ports (containernetworking/plugins#613), so it is left out and
-// the log says so.
-func (r *run) supportsDSR(ctx context.Context) (bool, error) {
-	err := r.Client.Require(ctx, hns.FeatureDSR)
-	if errors.Is(err, hns.ErrUnsupported) {
-		r.Log.Warn("loopbackDSR left out", "reason", err)
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (r *run) ports(addresses []netip.Prefix) ([]hns.EndpointPolicy, error) {
-	v4, v6 := len(addresses) == 0, false
-	for _, a := range addresses {
-		v4, v6 = v4 || a.Addr().Is4(), v6 || a.Addr().Is6()
-	}
-	return portPolicies(r.Config.PortMappings, v4, v6)
-}
-
-// nat says whether the pod's traffic to the outside is translated, and what is
-// left alone. win-bridge goes by ipMasqNetwork, win-overlay by ipMasq; flannel
-// gives both, and an ipMasq of false means no (kubernetes-sigs/sig-windows-tools#104).
-func (r *run) nat() *modes.NATIntent {
-	c := r.Config
-	want := r.p.Mode == modes.L2Bridge && len(c.MasqueradeExceptions) > 0
-	if c.Masquerade != nil {
-		want = *c.Masquerade
-	}
-	if !want {
-		return nil
-	}
-	n := &modes.NATIntent{Exceptions: c.MasqueradeExceptions}
-	if r.p.Mode == modes.Overlay || len(n.Exceptions) == 0 {
-		for _, s := range r.Network.Subnets() {
-			n.Exceptions = append(n.Exceptions, s.Prefix)
-		}
-	}
-	return n
-}
-
-func addressesOf(l *ipam.Lease) []netip.Prefix {
-	if l == nil {
-		return nil
-	}
-	var out []netip.Prefix
-	for _, a := range l.Addresses {
-		out = append(out, a.Prefix)
-	}
-	return out
-}
-
-func gatewaysOf(l *ipam.Lease) []netip.Addr {
-	if l == nil {
-		return nil
-	}
-	var out []netip.Addr
-	for _, a := range l.Addresses {
-		if a.Gateway.IsValid() {
-			out = append(out, a.Gateway)
+// missingPolicies returns those that the endpoint has not.
+func missingPolicies(want []hns.EndpointPolicy, e *hns.Endpoint) []hns.EndpointPolicy {
+	var out []hns.EndpointPolicy
+	for _, p := range want {
+		if len(hns.CompareEndpoints(&hns.Endpoint{Policies: []hns.EndpointPolicy{p}}, e)) > 0 {
+			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// takeBack undoes what this call did: the endpoint if it made one, and then the
+// lease if it took one. While the endpoint may still be there the lease stays
+// with it, for the DEL that the runtime owes: HNS must not hold an address that
+// is free.
+func (a *adding) takeBack(ctx context.Context, done *hns.Attached, err error) error {
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	remains := a.mayRemain(err)
+	if done != nil {
+		remains = false // Attach itself went well
+		if done.Created {
+			errDelete := a.Client.Endpoints.Delete(undo, done.Endpoint.ID)
+			if errors.Is(errDelete, hns.ErrNotFound) {
+				errDelete = nil
+			}
+			remains = errDelete != nil
+			err = withUndo(err, errDelete)
+		}
+	}
+	if !a.took {
+		return err
+	}
+	if remains {
+		a.Log.Warn("the lease stays for DEL: the endpoint may still be there", "endpoint", a.EndpointName)
+		return err
+	}
+	return withUndo(err, a.release(undo, a.ipamConfig))
+}
+
+// mayRemain reports whether an endpoint may be there, or come late, after an
+// Attach that failed.
+func (a *adding) mayRemain(err error) bool {
+	if a.sent == nil {
+		return false
+	}
+	var e *hns.Error
+	createHangs := errors.As(err, &e) && e.Verb == hns.VerbCreate && errors.Is(err, hns.ErrOutcomeUnknown)
+	return createHangs || errors.Is(err, hns.ErrLeftBehind)
+}
+
+// explain says which policies HNS was sent, if it refused one: it never says
+// which (projectcalico/calico#8465, containernetworking/plugins#1004).
+func (a *adding) explain(err error) error {
+	if a.sent == nil || !errors.Is(err, hns.ErrInvalidPolicy) {
+		return err
+	}
+	var texts []string
+	for i, p := range a.sent.Policies {
+		texts = append(texts, fmt.Sprintf("[%d] %s", i, p.PolicyType()))
+	}
+	return fmt.Errorf("%w; the endpoint's policies were %s", err, strings.Join(texts, ", "))
 }

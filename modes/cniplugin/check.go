@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/ipam"
+	"github.com/hnskit/hnskit/modes"
 )
 
 // CheckError says that a pod's network is not as the configuration wants it.
@@ -43,7 +45,8 @@ func (e *CheckError) Unwrap() error { return e.Err }
 // Check is the verb CHECK. The configuration must hold the result of ADD
 // (prevResult). What it and the configuration want must be there, in the
 // namespace and attached, and the lease too; the error is a [*CheckError] with
-// every difference.
+// every difference. Any other error says that the question could not be
+// answered.
 func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 	c, err := ParseConfig(args.StdinData)
 	if err != nil {
@@ -53,11 +56,14 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if err != nil {
 		return err
 	}
-	prev, err := c.prevResult()
+	if err := p.precheck(args, c); err != nil {
+		return err
+	}
+	prev, err := c.prevResult(args.IfName)
 	if err != nil {
 		return err
 	}
-	ctx, r, err := p.begin(ctx, args, c, "CHECK")
+	ctx, r, err := p.begin(ctx, args, c, verbCheck)
 	if err != nil {
 		return err
 	}
@@ -71,73 +77,120 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 		return err
 	}
 	failed := &CheckError{Endpoint: r.EndpointName}
-	failed.Differences, failed.Err = r.Client.Verify(ctx, want, ns)
-	if failed.Err != nil && !errors.Is(failed.Err, hns.ErrNotFound) {
-		return failed.Err // nothing is known about the endpoint
+	failed.Differences, err = r.Client.Verify(ctx, want, ns)
+	if err != nil && !errors.Is(err, hns.ErrNotFound) && !errors.Is(err, hns.ErrAmbiguous) {
+		return err // nothing is known about the endpoint
 	}
-	if r.hasIPAM() && failed.Err == nil {
-		lease, errLease := ipam.NewLease(prev)
-		if errLease == nil {
-			errLease = r.checkLease(ctx, lease)
-		}
-		if errLease != nil {
-			failed.Err = fmt.Errorf("lease: %w", errLease)
-		}
+	errLease := r.checkPrevLease(ctx, prev)
+	if unanswered(errLease) {
+		return errLease
 	}
+	failed.Err = joinOnLine([]error{err, errLease})
 	if len(failed.Differences) > 0 || failed.Err != nil {
 		return &Error{Code: CodeCheckFailed, Err: failed}
 	}
 	return nil
 }
 
+// checkPrevLease asks IPAM for the lease of which prevResult tells.
+func (r *run) checkPrevLease(ctx context.Context, prev *prevResult) error {
+	if !r.hasIPAM() {
+		return nil
+	}
+	if err := r.checkLease(ctx, prev.lease); err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	return nil
+}
+
+// unanswered reports whether IPAM could not be asked, rather than said no.
+func unanswered(err error) bool {
+	var panicked *panicError
+	return errors.Is(err, ipam.ErrPluginNotFound) || errors.Is(err, ipam.ErrOutcomeUnknown) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, &panicked)
+}
+
 // wanted is the endpoint that ADD made, judged from its result.
-func (r *run) wanted(ctx context.Context, prev *types100.Result) (*hns.Endpoint, error) {
-	lease, err := ipam.NewLease(prev)
-	if err != nil {
-		return nil, invalidConfig(fmt.Errorf("prevResult.%w", err))
+func (r *run) wanted(ctx context.Context, prev *prevResult) (*hns.Endpoint, error) {
+	if err := r.askDSR(ctx); err != nil {
+		return nil, err
 	}
-	addresses := addressesOf(lease)
-	assigned := !r.hasIPAM() // by HNS: the plan cannot know the addresses, the result does
-	if assigned {
-		addresses = nil
+	lease := prev.lease
+	if !r.hasIPAM() { // HNS chose: the plan cannot know the addresses, the result does
+		lease = &ipam.Lease{Routes: lease.Routes, DNS: lease.DNS}
 	}
-	want, err := r.plan(ctx, addresses, gatewaysOf(lease))
+	want, err := r.plan(ctx, lease)
 	if err != nil {
 		return nil, err
 	}
-	if assigned {
-		for _, a := range lease.Addresses {
+	if !r.hasIPAM() {
+		for _, a := range prev.lease.Addresses {
 			want.IPConfigs = append(want.IPConfigs, hns.IPConfig{Address: a.Prefix.Addr(), PrefixLength: uint8(a.Prefix.Bits())})
+			if a.Gateway.IsValid() && !want.Gateway(a.Gateway).IsValid() {
+				want.Routes = append(want.Routes, hns.DefaultRoute(a.Gateway))
+			}
+		}
+		if r.dsr {
+			want.Policies = append(want.Policies, modes.LoopbackDSR(want.Addresses()...)...)
 		}
 	}
-	for _, i := range prev.Interfaces {
-		if i == nil || i.Name != r.IfName || i.Mac == "" {
-			continue
-		}
-		if want.MAC, err = hns.ParseMAC(i.Mac); err != nil {
-			return nil, invalidConfig(&hns.FieldError{Path: "prevResult.interfaces", Value: i.Mac, Reason: "not a MAC address"})
-		}
+	if !prev.mac.IsZero() {
+		want.MAC = prev.mac
 	}
 	return want, nil
 }
 
-// prevResult reads the member of that name, whatever version it is in.
-func (c *Config) prevResult() (*types100.Result, error) {
-	if c.PrevResult == nil {
-		return nil, invalidConfig(&hns.FieldError{Path: "prevResult", Reason: "missing; CHECK needs the result of ADD"})
+// prevResult is what the result of ADD says of one interface.
+type prevResult struct {
+	lease *ipam.Lease
+	mac   hns.MAC // zero if the result has none
+}
+
+// prevResult reads the member of that name, whatever version it is in. A chain
+// may have added interfaces and addresses that are not ours.
+func (c *Config) prevResult(ifName string) (*prevResult, error) {
+	fail := func(path, value string, reason string) (*prevResult, error) {
+		return nil, invalidConfig(&hns.FieldError{Path: path, Value: value, Reason: reason})
 	}
-	fail := func(err error) (*types100.Result, error) {
-		return nil, invalidConfig(&hns.FieldError{Path: "prevResult", Value: shorten(c.PrevResult), Reason: err.Error()})
+	if c.PrevResult == nil {
+		return fail("prevResult", "", "missing; CHECK needs the result of ADD")
 	}
 	res, err := version.NewResult(c.CNIVersion, c.PrevResult)
 	if err != nil {
-		return fail(err)
+		return fail("prevResult", shorten(c.PrevResult), err.Error())
+	}
+	if _, err := ipam.NewLease(res); err != nil { // before anything looks into its lists
+		return fail("prevResult", shorten(c.PrevResult), err.Error())
 	}
 	r, err := types100.NewResultFromResult(res)
 	if err != nil {
-		return fail(err)
+		return fail("prevResult", shorten(c.PrevResult), err.Error())
 	}
-	return r, nil
+	out := &prevResult{}
+	own := map[int]bool{}
+	for i, x := range r.Interfaces {
+		if x.Name != ifName {
+			continue
+		}
+		own[i] = true
+		if x.Mac == "" {
+			continue
+		}
+		if out.mac, err = hns.ParseMAC(x.Mac); err != nil {
+			return fail(fmt.Sprintf("prevResult.interfaces[%d].mac", i), x.Mac, "not a MAC address")
+		}
+	}
+	r.IPs = slices.DeleteFunc(slices.Clone(r.IPs), func(ip *types100.IPConfig) bool {
+		return ip.Interface != nil && !own[*ip.Interface]
+	})
+	if len(r.IPs) == 0 {
+		return fail("prevResult.ips", "", "has no address of interface "+ifName)
+	}
+	out.lease, err = ipam.NewLease(r)
+	if err != nil {
+		return fail("prevResult", shorten(c.PrevResult), err.Error())
+	}
+	return out, nil
 }
 
 // checkLease asks IPAM whether the interface has its lease. CHECK came with
@@ -153,7 +206,7 @@ func (r *run) checkLease(ctx context.Context, lease *ipam.Lease) error {
 	if err != nil {
 		return invalidConfig(fmt.Errorf("cniVersion: %w", err))
 	}
-	err = r.p.ipam().Check(ctx, r.ipamRequest(config), lease)
+	err = safely("ipam", func() error { return r.p.ipam().Check(ctx, r.ipamRequest(config), lease) })
 	var fromPlugin *types.Error
 	if errors.As(err, &fromPlugin) && fromPlugin.Code == types.ErrIncompatibleCNIVersion {
 		return nil

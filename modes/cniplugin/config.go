@@ -1,15 +1,19 @@
 package cniplugin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/types"
+	"github.com/containernetworking/cni/pkg/utils"
+	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/confjson"
@@ -33,7 +37,8 @@ type Config struct {
 	IPAM json.RawMessage
 	// IPAMType is ipam.type; empty lets HNS assign the address.
 	IPAMType string
-	// DNS is what the pod gets unless the runtime says otherwise.
+	// DNS is what the pod gets: of each field what the runtime says, else what
+	// the configuration says. What neither says is left to IPAM.
 	DNS types.DNS
 	// Policies are the configured policies, those of v1 shape converted.
 	Policies []hns.EndpointPolicy
@@ -49,7 +54,8 @@ type Config struct {
 	PortMappings []PortMapping
 	// Timeout of a verb.
 	Timeout time.Duration
-	// StateDir, LogFile and LogLevel override the plugin's own.
+	// StateDir overrides the plugin's own; LogFile is where the verb is logged.
+	// Empty: not set.
 	StateDir, LogFile string
 	// PrevResult is the result of an earlier plugin or, for CHECK, of ADD.
 	PrevResult json.RawMessage
@@ -57,14 +63,20 @@ type Config struct {
 	Raw []byte
 
 	logLevel slog.Level
+	// ipRanges is runtimeConfig.ipRanges, and forIPAM the names of what else
+	// there is for the IPAM plugin alone.
+	ipRanges json.RawMessage
+	forIPAM  []string
+	// ipamErr and otherErr are what DEL puts up with.
+	ipamErr, otherErr error
 }
 
 // wireConfig is the form on stdin. Whatever may be malformed without harm to a
-// DEL stays raw until ADD or CHECK looks at it.
+// DEL stays raw until it is looked at.
 type wireConfig struct {
 	CNIVersion     string          `json:"cniVersion"`
 	Name           string          `json:"name"`
-	Type           string          `json:"type"`
+	Type           json.RawMessage `json:"type"`
 	IPAM           json.RawMessage `json:"ipam"`
 	DNS            json.RawMessage `json:"dns"`
 	APIVersion     json.RawMessage `json:"apiVersion"`
@@ -76,43 +88,50 @@ type wireConfig struct {
 	LoopbackDSR    json.RawMessage `json:"loopbackDSR"`
 	RuntimeConfig  json.RawMessage `json:"runtimeConfig"`
 	Timeout        json.RawMessage `json:"timeout"`
-	StateDir       string          `json:"stateDir"`
-	LogFile        string          `json:"logFile"`
-	LogLevel       string          `json:"logLevel"`
+	StateDir       json.RawMessage `json:"stateDir"`
+	LogFile        json.RawMessage `json:"logFile"`
+	LogLevel       json.RawMessage `json:"logLevel"`
 	PrevResult     json.RawMessage `json:"prevResult"`
 }
 
 // ParseConfig reads a network configuration for ADD and CHECK. Every complaint
 // is a *hns.FieldError with the path of the value, all of them joined; a fault
 // of syntax says line and column. Nothing else is touched.
+//
+// What depends on the plugin is not checked here: whether its mode has the key,
+// and the configuration of IPAM, which is the IPAM plugin's own.
 func ParseConfig(stdin []byte) (*Config, error) {
 	c, w, err := parseBase(stdin)
 	if err != nil {
 		return nil, err
 	}
 	p := &configParser{}
+	if !slices.Contains(version.All.SupportedVersions(), c.CNIVersion) {
+		p.complain("cniVersion", c.CNIVersion, fmt.Errorf("not a version that this plugin speaks: %s",
+			strings.Join(version.All.SupportedVersions(), ", ")))
+	}
 	p.apiVersion(w.APIVersion)
-	p.value("dns", w.DNS, &c.DNS)
-	c.DNS = p.dns("dns", c.DNS)
+	c.DNS = p.dns("dns", dnsNames{"nameservers", "search"}, w.DNS)
 	c.Policies = p.policies(w.Policies)
 	p.value("endpointMacPrefix", w.MACPrefix, &c.MACPrefix)
 	if c.MACPrefix != "" {
 		if _, err := modes.EndpointMAC(c.MACPrefix, netip.IPv4Unspecified().Next()); err != nil {
-			p.complain("endpointMacPrefix", c.MACPrefix, err)
+			p.complain("endpointMacPrefix", c.MACPrefix, errors.New(reasonOf(err)))
 		}
 	}
 	p.value("ipMasq", w.IPMasq, &c.Masquerade)
 	c.MasqueradeExceptions = p.masqueradeNetworks(w)
 	p.value("loopbackDSR", w.LoopbackDSR, &c.LoopbackDSR)
 	p.runtime(w.RuntimeConfig, c)
-	if err := errors.Join(p.bad...); err != nil {
-		return nil, invalidConfig(fmt.Errorf("configuration of network %q: %w", c.Name, err))
+	if err := c.invalid(append([]error{c.ipamErr, c.otherErr}, p.bad...)); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
 // parseBase reads what every verb needs. DEL stops here: a policy that no
-// longer parses must not keep a pod from going.
+// longer parses must not keep a pod from going, nor must a key of our own.
+// Such faults are noted in ipamErr and otherErr, and the default taken.
 func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 	var w wireConfig
 	if err := confjson.Unmarshal(stdin, &w); err != nil {
@@ -122,201 +141,51 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 		}
 		return nil, nil, &Error{Code: codeDecoding, Err: fmt.Errorf("configuration: %w", err)}
 	}
-	c := &Config{
-		CNIVersion: w.CNIVersion, Name: w.Name, Type: w.Type, IPAM: present(w.IPAM),
-		Timeout: DefaultTimeout, StateDir: w.StateDir, LogFile: w.LogFile, PrevResult: present(w.PrevResult), Raw: stdin,
+	c := &Config{CNIVersion: cmp.Or(w.CNIVersion, "0.1.0"), Name: w.Name,
+		IPAM: present(w.IPAM), PrevResult: present(w.PrevResult), Raw: stdin}
+	if err := checkNetworkName(c.Name); err != nil {
+		return nil, nil, c.invalid([]error{err})
 	}
 	p := &configParser{}
-	if c.CNIVersion == "" {
-		c.CNIVersion = "0.1.0"
+	var i struct {
+		Type string `json:"type"`
 	}
-	if c.Name == "" {
-		p.complain("name", "", errors.New("missing"))
-	}
-	if c.IPAM != nil {
-		var i struct {
-			Type *string `json:"type"`
-		}
-		if p.value("ipam", c.IPAM, &i) && i.Type != nil {
-			c.IPAMType = *i.Type
-		}
-	}
+	p.value("ipam", c.IPAM, &i)
+	c.IPAMType, c.ipamErr = i.Type, joinOnLine(p.bad)
+
+	p = &configParser{}
+	p.value("type", w.Type, &c.Type)
+	p.value("stateDir", w.StateDir, &c.StateDir)
+	p.value("logFile", w.LogFile, &c.LogFile)
 	c.Timeout = p.timeout(w.Timeout)
-	if w.LogLevel != "" {
-		if err := c.logLevel.UnmarshalText([]byte(w.LogLevel)); err != nil {
-			p.complain("logLevel", w.LogLevel, errors.New("not debug, info, warn or error"))
+	var level string
+	p.value("logLevel", w.LogLevel, &level)
+	if level != "" {
+		if err := c.logLevel.UnmarshalText([]byte(level)); err != nil {
+			p.complain("logLevel", level, errors.New("not debug, info, warn or error"))
 		}
 	}
-	if err := errors.Join(p.bad...); err != nil {
-		return nil, nil, invalidConfig(fmt.Errorf("configuration of network %q: %w", c.Name, err))
-	}
+	c.otherErr = joinOnLine(p.bad)
 	return c, &w, nil
 }
 
-// configParser gathers every complaint, not only the first.
-type configParser struct{ bad []error }
-
-func (p *configParser) complain(path, value string, reason error) {
-	p.bad = append(p.bad, &hns.FieldError{Path: path, Value: value, Reason: reason.Error()})
+// checkNetworkName wants what the CNI specification allows: names of files and
+// of HNS objects come of it.
+func checkNetworkName(name string) error {
+	if name == "" {
+		return &hns.FieldError{Path: "name", Reason: "missing"}
+	}
+	if err := utils.ValidateNetworkName(name); err != nil {
+		return &hns.FieldError{Path: "name", Value: name, Reason: "not a network name (letters, digits, and not first: _ . -)"}
+	}
+	return nil
 }
 
-// value decodes a member if it is there, and reports whether it was.
-func (p *configParser) value(path string, raw json.RawMessage, into any) bool {
-	if present(raw) == nil {
-		return false
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
-			if wrong.Field != "" {
-				path += "." + wrong.Field
-			}
-			err = fmt.Errorf("a %s cannot stand here", wrong.Value)
-		}
-		p.complain(path, shorten(raw), err)
-		return false
-	}
-	return true
-}
-
-func present(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || string(raw) == "null" {
+// invalid returns the complaints as one error, nil if there are none.
+func (c *Config) invalid(bad []error) error {
+	err := joinOnLine(bad)
+	if err == nil {
 		return nil
 	}
-	return raw
-}
-
-func shorten(raw []byte) string {
-	const most = 80
-	s := strings.Trim(string(raw), `"`)
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
-
-func (p *configParser) apiVersion(raw json.RawMessage) {
-	var v int
-	if !p.value("apiVersion", raw, &v) || v == 2 {
-		return
-	}
-	reason := errors.New("not an API version; 2 is the one of HNS namespaces")
-	if v == 1 {
-		reason = errors.New("the v1 API cannot attach to an HNS namespace, which the runtime gave in CNI_NETNS; use 2 or leave the key out")
-	}
-	p.complain("apiVersion", fmt.Sprint(v), reason)
-}
-
-func (p *configParser) timeout(raw json.RawMessage) time.Duration {
-	var text string
-	if !p.value("timeout", raw, &text) {
-		return DefaultTimeout
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		p.complain("timeout", text, errors.New("not a duration such as 45s"))
-		return DefaultTimeout
-	}
-	return d
-}
-
-func (p *configParser) masqueradeNetworks(w *wireConfig) []netip.Prefix {
-	var one string
-	var more []string
-	p.value("ipMasqNetwork", w.IPMasqNetwork, &one)
-	p.value("ipMasqNetworks", w.IPMasqNetworks, &more)
-	var out []netip.Prefix
-	add := func(path, text string) {
-		if pr, ok := p.prefix(path, text); ok {
-			out = append(out, pr)
-		}
-	}
-	if one != "" {
-		add("ipMasqNetwork", one)
-	}
-	for i, s := range more {
-		add(fmt.Sprintf("ipMasqNetworks[%d]", i), s)
-	}
-	return out
-}
-
-// prefix reads a prefix and clears its host bits: Windows Server 2022 refuses
-// them in exceptions (microsoft/hcsshim#1951), and what is meant is clear.
-func (p *configParser) prefix(path, text string) (netip.Prefix, bool) {
-	pr, err := netip.ParsePrefix(text)
-	if err != nil {
-		p.complain(path, text, errors.New("not a prefix such as 10.244.0.0/16"))
-		return netip.Prefix{}, false
-	}
-	return pr.Masked(), true
-}
-
-// dns checks nameservers and drops empty texts, which are how some generators
-// write an empty list.
-func (p *configParser) dns(path string, d types.DNS) types.DNS {
-	for i, s := range d.Nameservers {
-		if _, err := netip.ParseAddr(s); err != nil && s != "" {
-			p.complain(fmt.Sprintf("%s.nameservers[%d]", path, i), s, errors.New("not an IP address"))
-		}
-	}
-	return types.DNS{Nameservers: nonEmpty(d.Nameservers), Domain: d.Domain, Search: nonEmpty(d.Search), Options: nonEmpty(d.Options)}
-}
-
-func nonEmpty(l []string) []string {
-	var out []string
-	for _, s := range l {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// runtime reads runtimeConfig: the arguments of the capabilities that the
-// configuration declares. One that this plugin cannot serve is an error, since
-// the pod would run without what it asked for.
-func (p *configParser) runtime(raw json.RawMessage, c *Config) {
-	var members map[string]json.RawMessage
-	p.value("runtimeConfig", raw, &members)
-	for name, v := range members {
-		path := "runtimeConfig." + name
-		switch strings.ToLower(name) {
-		case "portmappings":
-			c.PortMappings = p.portMappings(path, v)
-		case "dns":
-			var d struct {
-				Servers  []string `json:"servers"`
-				Searches []string `json:"searches"`
-				Options  []string `json:"options"`
-			}
-			if p.value(path, v, &d) {
-				run := p.dns(path, types.DNS{Nameservers: d.Servers, Search: d.Searches, Options: d.Options})
-				c.DNS = preferDNS(run, c.DNS)
-			}
-		default:
-			if present(v) != nil {
-				p.complain(path, shorten(v), errors.New("this plugin does not serve the capability"))
-			}
-		}
-	}
-}
-
-// preferDNS takes each field from the first that has it.
-func preferDNS(first, second types.DNS) types.DNS {
-	pick := func(a, b []string) []string {
-		if len(a) > 0 {
-			return a
-		}
-		return b
-	}
-	out := types.DNS{
-		Nameservers: pick(first.Nameservers, second.Nameservers),
-		Domain:      first.Domain,
-		Search:      pick(first.Search, second.Search),
-		Options:     pick(first.Options, second.Options),
-	}
-	if out.Domain == "" {
-		out.Domain = second.Domain
-	}
-	return out
+	return invalidConfig(fmt.Errorf("configuration of network %q: %w", c.Name, err))
 }

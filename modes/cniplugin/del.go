@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/containernetworking/cni/pkg/skel"
 
@@ -13,67 +12,63 @@ import (
 )
 
 // Del is the verb DEL. It needs the network's name and the container id, and
-// nothing else to be there: what is gone already is success. The endpoint goes
-// first and the lease last; if the endpoint could not be deleted the lease
-// stays, and a repeated DEL takes both.
+// nothing else to be there or right: what is gone already is success. The
+// endpoint goes first and the lease last; if the endpoint could not be deleted
+// the lease stays, and a repeated DEL takes both.
 func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) (err error) {
 	c, _, err := parseBase(args.StdinData)
 	if err != nil {
 		return err
 	}
-	ctx, r, err := p.begin(ctx, args, c, "DEL")
+	ctx, r, err := p.begin(ctx, args, c, verbDel)
 	if err != nil {
 		return err
 	}
 	defer func() { r.close(err) }()
+	if c.otherErr != nil {
+		r.Log.Warn("the default is taken instead", "error", c.otherErr)
+	}
 	if n, err := ParseNetns(args.Netns); err == nil {
 		r.Namespace = n.Namespace
 	} // a strange CNI_NETNS is no reason to keep the pod's endpoint
 	var errHook error
 	if p.Hooks.BeforeDetach != nil {
-		errHook = p.Hooks.BeforeDetach(ctx, &r.Pod)
+		errHook = safely("hook BeforeDetach", func() error { return p.Hooks.BeforeDetach(ctx, &r.Pod) })
 	}
 	if err := r.Client.Detach(ctx, hns.Detachment{Name: r.EndpointName, Own: r.own}); err != nil {
-		return errors.Join(errHook, err)
+		return joinOnLine([]error{errHook, err})
 	}
-	return errors.Join(errHook, r.release(ctx))
+	if c.ipamErr != nil && p.IPAM == nil {
+		// Whose lease it is cannot be known; the endpoint could go without.
+		return joinOnLine([]error{errHook, c.invalid([]error{c.ipamErr})})
+	}
+	return joinOnLine([]error{errHook, r.release(ctx, c.Raw)})
 }
 
 // own keeps the DEL of one interface, as a runtime sends it after an ADD that
 // was refused, from the endpoint of another interface of the same sandbox: both
-// have the same name. host-local's lease tells whose it is; without a lease the
-// endpoint is taken for ours, for leases are lost more often than interfaces
-// are doubled.
+// have the same name. host-local's lease tells whose it is; without a lease, or
+// with another IPAM, the endpoint is taken for ours, for leases are lost more
+// often than interfaces are doubled.
 func (r *run) own(_ context.Context, e *hns.Endpoint) (bool, error) {
-	if r.p.IPAM != nil || r.Config.IPAMType != ipam.HostLocalType {
+	if r.p.IPAM != nil || !ipam.IsHostLocal(r.Config.IPAMType) {
 		return true, nil
 	}
-	dir := struct {
+	var conf struct {
 		DataDir string `json:"dataDir"`
-	}{}
-	if err := json.Unmarshal(r.Config.IPAM, &dir); err != nil {
+	}
+	if err := json.Unmarshal(r.Config.IPAM, &conf); err != nil {
 		return true, nil // host-local will not find its leases either
 	}
+	var errs []error
 	for _, a := range e.Addresses() {
-		l, ok, err := ipam.LeaseOf(dir.DataDir, r.Config.Name, a)
-		if err != nil {
-			return false, err
-		}
+		l, ok, err := ipam.LeaseOf(conf.DataDir, r.Config.Name, a)
+		errs = append(errs, err)
 		if ok && l.ContainerID == r.ContainerID && l.IfName != "" && l.IfName != r.IfName {
 			r.Log.Info("endpoint left alone", "endpoint", e.ID.String(), "belongs to", l.IfName)
 			return false, nil
 		}
 	}
-	return true, nil
-}
-
-// release gives the lease back; one that is gone already is success.
-func (r *run) release(ctx context.Context) error {
-	if !r.hasIPAM() {
-		return nil
-	}
-	if err := r.p.ipam().Release(ctx, r.ipamRequest(r.Config.Raw)); err != nil {
-		return fmt.Errorf("ipam: %w", err)
-	}
-	return nil
+	err := errors.Join(errs...)
+	return err == nil, err
 }

@@ -15,15 +15,21 @@
 // what this call took, and only that. Where it cannot be told whether the
 // endpoint is gone, the lease stays too, for the DEL that the runtime owes
 // after a failed ADD. DEL goes by the endpoint's name alone, so it works when
-// namespace, network or subnet are gone; the lease goes last, and only after
-// the endpoint: an address is never free while HNS still has it.
+// namespace, network or subnet are gone, and when keys of the configuration
+// other than name and ipam cannot be read any more; the lease goes last, and
+// only after the endpoint: an address is never free while HNS still has it.
+//
+// A sandbox has one interface on a network. The ADD of a second one is refused,
+// since the lease is another interface's. Where HNS gives the addresses there is
+// no lease to tell by, and the second ADD gets the first one's answer.
 //
 // # Locks and time
 //
 // One lock per sandbox, taken with the verb's deadline and dropped by the
-// operating system if the plugin dies. A call to HNS that hangs holds up its
-// own sandbox alone. The deadline is the configuration's "timeout", a duration
-// such as "45s"; [DefaultTimeout] if it is absent.
+// operating system if the plugin dies; its file goes when the verb is over. A
+// call to HNS that hangs holds up its own sandbox alone. The deadline is the
+// configuration's "timeout", a duration such as "45s"; [DefaultTimeout] if it is
+// absent. Giving back after a failed ADD has half a minute of its own at most.
 //
 // # Keys of the configuration
 //
@@ -33,6 +39,24 @@
 // ipMasqNetworks (a list, for more than one cluster network), timeout,
 // stateDir, logFile and logLevel of our own. Member names are matched ignoring
 // case. Other keys are left alone.
+//
+// Capabilities: portMappings and dns; ips and ipRanges if there is an IPAM
+// plugin to serve them. What the runtime passes of any other is an error.
+//
+// Policies are those of HNS schema 2, or of v1, which are flat: OutBoundNAT,
+// ROUTE or SDNROUTE, PA and NAT are converted, others refused. Host bits of
+// prefixes are cleared. What package hns has no struct for goes to HNS as it
+// stands, if the schema has the type; a type that is newer than that can be added
+// in a hook.
+//
+// ipMasq false means no source NAT, true means NAT; without it ipMasqNetwork
+// asks for it on L2Bridge. Exceptions are ipMasqNetwork and ipMasqNetworks, on
+// Overlay with the subnets of the HNS network, on L2Bridge those alone if no
+// other is given. An OutBoundNAT among the policies takes them in.
+//
+// DNS settings are, each by itself, those of the runtime, else of the
+// configuration, else of the IPAM plugin. A route of the IPAM plugin that has a
+// gateway of its own is put on the endpoint; the default route is the mode's.
 //
 // It is not for the v1 attach of dockershim: CNI_NETNS must be the GUID of an
 // HNS namespace, as containerd gives it.

@@ -3,18 +3,23 @@ package cniplugin
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
+	"runtime/debug"
+	"strings"
 
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/confjson"
+	"github.com/hnskit/hnskit/ipam"
+	"github.com/hnskit/hnskit/modes"
 )
 
 // Error codes of the CNI specification, section "Error", and one of our own:
 // 100 and above are the plugin's.
 const (
 	codeInvalidEnvironment = types.ErrInvalidEnvironmentVariables // 4
+	codeIO                 = types.ErrIOFailure                   // 5
 	codeDecoding           = types.ErrDecodingFailure             // 6
 	codeInvalidConfig      = types.ErrInvalidNetworkConfig        // 7
 	codeTryAgain           = types.ErrTryAgainLater               // 11
@@ -43,10 +48,13 @@ func CNIError(err error) *types.Error {
 		return nil
 	}
 	var fromPlugin *types.Error
-	errors.As(err, &fromPlugin)
 	details := ""
-	if fromPlugin != nil {
+	if errors.As(err, &fromPlugin) {
 		details = fromPlugin.Details
+	}
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		details = string(panicked.stack)
 	}
 	return types.NewError(code(err, fromPlugin), err.Error(), details)
 }
@@ -54,6 +62,7 @@ func CNIError(err error) *types.Error {
 func code(err error, fromPlugin *types.Error) uint {
 	var own *Error
 	var decoding *confjson.Error
+	var config *ipam.ConfigError
 	switch {
 	case errors.As(err, &own):
 		return own.Code
@@ -62,8 +71,10 @@ func code(err error, fromPlugin *types.Error) uint {
 	case errors.As(err, &decoding):
 		return codeDecoding
 	case errors.Is(err, hns.ErrUnavailable), errors.Is(err, hns.ErrOutcomeUnknown), errors.Is(err, hns.ErrNotSent),
-		errors.Is(err, context.DeadlineExceeded), errors.Is(err, fs.ErrNotExist):
+		errors.Is(err, ipam.ErrOutcomeUnknown), errors.Is(err, modes.ErrNotReady), errors.Is(err, context.DeadlineExceeded):
 		return codeTryAgain
+	case errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, hns.ErrInvalidPolicy):
+		return codeInvalidConfig
 	}
 	return types.ErrInternal
 }
@@ -74,4 +85,72 @@ func invalidConfig(err error) error {
 		return nil
 	}
 	return &Error{Code: codeInvalidConfig, Err: err}
+}
+
+// withUndo adds the failure of a clean-up to what made it necessary, whose code
+// stays the error's.
+func withUndo(err, errUndo error) error {
+	if errUndo == nil {
+		return err
+	}
+	return &Error{Code: CNIError(err).Code, Err: fmt.Errorf("%w (%w: %w)", err, hns.ErrLeftBehind, errUndo)}
+}
+
+// errorList is several errors on one line, as a CNI error has its message.
+type errorList []error
+
+// joinOnLine returns the errors that are not nil as one, nil if there are none.
+func joinOnLine(errs []error) error {
+	var l errorList
+	for _, err := range errs {
+		if err != nil {
+			l = append(l, err)
+		}
+	}
+	if l == nil {
+		return nil
+	}
+	return l
+}
+
+func (l errorList) Error() string {
+	texts := make([]string, len(l))
+	for i, err := range l {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (l errorList) Unwrap() []error { return l }
+
+// panicError is a panic that was caught.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// safely calls a step that is not ours, a hook or IPAM, and names it in its
+// error. A panic is an error too: what was made before it must be taken back.
+func safely(step string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: %w", step, &panicError{p, debug.Stack()})
+		}
+	}()
+	if err := f(); err != nil {
+		return fmt.Errorf("%s: %w", step, err)
+	}
+	return nil
+}
+
+// reasonOf is the text of an error without the path and value that a
+// *hns.FieldError has, for a complaint that has its own.
+func reasonOf(err error) string {
+	var f *hns.FieldError
+	if errors.As(err, &f) {
+		return f.Reason
+	}
+	return err.Error()
 }

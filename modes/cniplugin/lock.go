@@ -2,8 +2,14 @@ package cniplugin
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/utils"
@@ -12,37 +18,82 @@ import (
 	"github.com/hnskit/hnskit/internal/filelock"
 )
 
-type lockKey struct{ dir, container string }
+// lockKey is the key under which a context carries the lock of the file at path.
+type lockKey struct{ path string }
 
 // LockSandbox takes the lock of one sandbox under dir, waiting at most wait
 // and as long as ctx allows, and returns a context that carries it: a [Plugin]
 // called with that context does not take it again. So a meta-plugin can hold
 // it across its own steps and those of the plugin it calls in the same
-// process. The lock goes with release, or with the process. Failing to get it
-// is "try again later" ([CNIError]).
+// process. A plugin that it runs as another process would wait for it in vain,
+// if both keep their locks in the same dir.
+//
+// The lock and its file go with release; the lock goes with the process, too.
+// A sandbox that stays busy is "try again later" ([CNIError]).
 func LockSandbox(ctx context.Context, wait time.Duration, dir, containerID string) (locked context.Context, release func(), err error) {
 	if err := checkContainerID(containerID); err != nil {
 		return nil, nil, err
 	}
-	key := lockKey{dir, containerID}
+	path, key, err := lockFile(dir, containerID)
+	if err != nil {
+		return nil, nil, &Error{Code: codeIO, Err: fmt.Errorf("lock of sandbox %s: %w", containerID, err)}
+	}
 	if ctx.Value(key) != nil {
 		return ctx, func() {}, nil
 	}
 	within, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	l, err := filelock.Acquire(within, filepath.Join(dir, "locks", containerID+".lock"))
-	if err != nil {
+	l, err := filelock.Acquire(within, path)
+	switch {
+	case err != nil && within.Err() != nil && errors.Is(err, within.Err()):
 		return nil, nil, &Error{Code: codeTryAgain, Err: fmt.Errorf("sandbox %s is busy: %w", containerID, err)}
+	case err != nil:
+		return nil, nil, &Error{Code: codeIO, Err: fmt.Errorf("lock of sandbox %s: %w", containerID, err)}
 	}
-	// The lock goes with the process in any case.
-	return context.WithValue(ctx, key, true), func() { _ = l.Release() }, nil
+	// With an error, the lock goes with the process, and the file with the next
+	// holder.
+	return context.WithValue(ctx, key, true), func() { _ = l.Remove() }, nil
+}
+
+// longestID is how much of a container id the name of a file has room for.
+// Those of containerd have 64 characters.
+const longestID = 128
+
+// lockFile returns the lock file of a sandbox, and the key that is the same for
+// all spellings of its path.
+func lockFile(dir, containerID string) (path string, key lockKey, err error) {
+	name := containerID
+	if len(name) > longestID {
+		sum := sha256.Sum256([]byte(containerID))
+		name = containerID[:longestID-2*len(sum)-1] + "-" + hex.EncodeToString(sum[:])
+	}
+	if isDevice(name) {
+		name = "_" + name // no container id begins so
+	}
+	path, err = filepath.Abs(filepath.Join(dir, "locks", name+".lock"))
+	key = lockKey{path}
+	if runtime.GOOS == "windows" {
+		key.path = strings.ToLower(path)
+	}
+	return path, key, err
+}
+
+// isDevice reports whether Windows takes a file of that name, whatever follows
+// a dot, for a device.
+func isDevice(name string) bool {
+	base, _, _ := strings.Cut(strings.ToLower(name), ".")
+	if n := len(base) - 1; n == 3 && '0' <= base[n] && base[n] <= '9' {
+		base = base[:n]
+	}
+	return slices.Contains([]string{"con", "prn", "aux", "nul", "com", "lpt"}, base)
 }
 
 // checkContainerID wants what the CNI specification allows: names of files and
 // of HNS objects come of it.
 func checkContainerID(id string) error {
 	if err := utils.ValidateContainerID(id); err != nil {
-		return &Error{Code: codeInvalidEnvironment, Err: &hns.FieldError{Path: "CNI_CONTAINERID", Value: id, Reason: "not a container id (letters, digits, and not first: _ . -)"}}
+		return &Error{Code: codeInvalidEnvironment, Err: fmt.Errorf("runtime: %w",
+			&hns.FieldError{Path: "CNI_CONTAINERID", Value: id, Reason: "not a container id (letters, digits, and not first: _ . -)"})}
 	}
 	return nil
 }

@@ -31,6 +31,10 @@ func (p *Plugin) Main() { p.Verbs().Main(p.Name) }
 // Main is [Plugin.Main] for verbs from elsewhere; name is for the text that a
 // call without CNI_COMMAND gets.
 func (v Verbs) Main(name string) {
+	if err := checkStdin(); err != nil {
+		_ = err.Print() // to a standard output that is closed there is nothing to say
+		os.Exit(1)
+	}
 	skel.PluginMainFuncs(v.Funcs(), version.All, "CNI plugin "+name)
 }
 

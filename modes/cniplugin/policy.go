@@ -1,10 +1,13 @@
 package cniplugin
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -14,26 +17,24 @@ import (
 // "value": …}, each value a policy of HNS schema 2 or one of v1, which is flat
 // and has other names.
 func (p *configParser) policies(raw json.RawMessage) []hns.EndpointPolicy {
-	var list []json.RawMessage
-	p.value("policies", raw, &list)
 	var out []hns.EndpointPolicy
-	for i, e := range list {
-		path := fmt.Sprintf("policies[%d]", i)
+	p.list("policies", raw, func(path string, raw json.RawMessage) {
 		var entry struct {
 			Name  string          `json:"name"`
 			Value json.RawMessage `json:"value"`
 		}
-		if !p.value(path, e, &entry) {
-			continue
-		}
-		if !strings.EqualFold(entry.Name, "EndpointPolicy") {
+		switch {
+		case present(raw) == nil:
+			p.complain(path, "null", errors.New("not a policy"))
+		case !p.value(path, raw, &entry):
+		case !strings.EqualFold(entry.Name, "EndpointPolicy"):
 			p.complain(path+".name", entry.Name, errors.New("only EndpointPolicy is known"))
-			continue
+		default:
+			if pol := p.policy(path+".value", entry.Value); pol != nil {
+				out = append(out, pol)
+			}
 		}
-		if pol := p.policy(path+".value", entry.Value); pol != nil {
-			out = append(out, pol)
-		}
-	}
+	})
 	return out
 }
 
@@ -45,12 +46,11 @@ func (p *configParser) policy(path string, raw json.RawMessage) hns.EndpointPoli
 		}
 		return nil
 	}
-	doc, err := toSchema2(members)
-	if err != nil {
-		p.complain(path, shorten(raw), err)
-		return nil
+	var pol hns.EndpointPolicy
+	doc, err := toSchema2(raw, members)
+	if err == nil {
+		pol, err = hns.DecodeEndpointPolicy(doc)
 	}
-	pol, err := hns.DecodeEndpointPolicy(doc)
 	if err == nil {
 		pol = clearHostBits(pol)
 		err = hns.CheckEndpointPolicy(pol)
@@ -60,7 +60,11 @@ func (p *configParser) policy(path string, raw json.RawMessage) hns.EndpointPoli
 	}
 	fields := hns.FieldErrors(err)
 	for _, f := range fields {
-		p.complain(path+"."+f.Path, f.Value, errors.New(f.Reason))
+		at := path
+		if f.Path != "" {
+			at += "." + f.Path
+		}
+		p.complain(at, f.Value, errors.New(f.Reason))
 	}
 	if len(fields) == 0 {
 		p.complain(path, shorten(raw), err)
@@ -68,87 +72,151 @@ func (p *configParser) policy(path string, raw json.RawMessage) hns.EndpointPoli
 	return nil
 }
 
+// schemaPolicies are the policies that an endpoint can have (HNS schema 2.16,
+// EndpointPolicyType), in small letters.
+var schemaPolicies = []string{"acl", "encapoverhead", "encryption", "firewall", "interfaceconstraint", "interfaceparameters", "iov",
+	"l2driver", "l4proxy", "l4wfpproxy", "outboundnat", "portmapping", "portname", "provideraddress", "qos", "sdnroute", "tieracl", "vlan"}
+
 // v1Policy says how a policy of the v1 schema reads in schema 2.
 type v1Policy struct {
 	schema2 string
 	// members maps names of v1, in small letters, to names of schema 2.
 	members map[string]string
+	// convert turns the value of a member, by its name of v1, into that of
+	// schema 2.
+	convert map[string]func(json.RawMessage) (json.RawMessage, error)
 }
 
 // v1Policies are the v1 policies that configurations hold, by type in small
 // letters. Those whose type stands in both schemas are told apart by where
 // their members are.
 var v1Policies = map[string]v1Policy{
-	"outboundnat": {"OutBoundNAT", map[string]string{"exceptionlist": "Exceptions", "exceptions": "Exceptions",
-		"vip": "VirtualIP", "virtualip": "VirtualIP", "destinations": "Destinations", "maxportpoolusage": "MaxPortPoolUsage", "flags": "Flags"}},
-	"route":    sdnRouteV1,
-	"sdnroute": sdnRouteV1,
-	"pa":       {"ProviderAddress", map[string]string{"pa": "ProviderAddress", "provideraddress": "ProviderAddress"}},
-	"provideraddress": {"ProviderAddress", map[string]string{"pa": "ProviderAddress",
-		"provideraddress": "ProviderAddress"}},
+	"outboundnat": {"OutBoundNAT", map[string]string{"exceptionlist": "Exceptions", "exceptions": "Exceptions", "vip": "VirtualIP",
+		"virtualip": "VirtualIP", "destinations": "Destinations", "maxportpoolusage": "MaxPortPoolUsage", "flags": "Flags"}, nil},
+	"route":           sdnRouteV1,
+	"sdnroute":        sdnRouteV1,
+	"pa":              providerAddressV1,
+	"provideraddress": providerAddressV1,
+	"nat": {"PortMapping", map[string]string{"protocol": "Protocol", "internalport": "InternalPort", "externalport": "ExternalPort",
+		"vip": "VIP", "flags": "Flags", "externalportreserved": "Flags"},
+		map[string]func(json.RawMessage) (json.RawMessage, error){"protocol": protocolNumber, "externalportreserved": reservedFlag}},
 }
 
-var sdnRouteV1 = v1Policy{"SDNRoute", map[string]string{"destinationprefix": "DestinationPrefix", "nexthop": "NextHop", "needencap": "NeedEncap"}}
+var (
+	sdnRouteV1 = v1Policy{"SDNRoute", map[string]string{"destinationprefix": "DestinationPrefix", "nexthop": "NextHop",
+		"needencap": "NeedEncap", "automaticendpointmonitor": "AutomaticEndpointMonitor"}, nil}
+	providerAddressV1 = v1Policy{"ProviderAddress", map[string]string{"pa": "ProviderAddress", "provideraddress": "ProviderAddress"}, nil}
+)
 
-// toSchema2 returns the policy in schema 2. Flat members of a known v1 policy
-// move into Settings under their new names, and so does the v1 name of a
-// member that stands in Settings, where HNS would not see it
+// protocolNumber reads TCP and UDP as their numbers, which v1 takes as text.
+func protocolNumber(raw json.RawMessage) (json.RawMessage, error) {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return raw, nil // a number already; HNS says what else is wrong
+	}
+	n, ok := protocols[strings.ToLower(text)]
+	if !ok {
+		return nil, fmt.Errorf("protocol %q: HNS maps ports of tcp and udp only", text)
+	}
+	return json.Marshal(n)
+}
+
+// reservedFlag is ExternalPortReserved as a flag of NatFlags.
+func reservedFlag(raw json.RawMessage) (json.RawMessage, error) {
+	var on bool
+	if err := json.Unmarshal(raw, &on); err != nil {
+		return nil, errors.New("ExternalPortReserved is not true or false")
+	}
+	if !on {
+		return json.RawMessage("0"), nil
+	}
+	return json.RawMessage("4"), nil
+}
+
+// toSchema2 returns the policy, raw with its members, in schema 2. Flat members
+// of a known v1 policy move into Settings under their new names, and so does the
+// v1 name of a member that stands in Settings, where HNS would not see it
 // (projectcalico/cni-plugin#1067). A flat policy of another type is an error:
 // HNS would refuse it, and without a word of which one (projectcalico/calico#8465).
-func toSchema2(members map[string]json.RawMessage) ([]byte, error) {
-	var typeName string
-	var settings map[string]json.RawMessage
-	flat := map[string]json.RawMessage{}
+// So is a type that the schema has not. Others go to HNS as they stand.
+func toSchema2(raw json.RawMessage, members map[string]json.RawMessage) ([]byte, error) {
+	typeName, settings, flat, err := splitPolicy(members)
+	if err != nil {
+		return nil, err
+	}
+	v1, known := v1Policies[strings.ToLower(typeName)]
+	switch {
+	case known:
+	case !slices.Contains(schemaPolicies, strings.ToLower(typeName)):
+		return nil, &hns.FieldError{Path: "Type", Value: typeName, Reason: "endpoints have no such policy"}
+	case len(flat) > 0:
+		return nil, fmt.Errorf("policy %s has members beside Type and Settings; schema 2 wants them inside Settings", typeName)
+	default:
+		return raw, nil
+	}
+	out := map[string]json.RawMessage{}
+	changed := len(flat) > 0 || !strings.EqualFold(v1.schema2, typeName)
+	for _, from := range []map[string]json.RawMessage{settings, flat} {
+		for _, name := range slices.Sorted(maps.Keys(from)) {
+			schema2, ok := v1.members[strings.ToLower(name)]
+			if !ok {
+				if _, isFlat := flat[name]; isFlat {
+					return nil, fmt.Errorf("policy %s has no member %s", typeName, name)
+				}
+				schema2 = name
+			}
+			value := from[name]
+			if f := v1.convert[strings.ToLower(name)]; f != nil {
+				if value, err = f(value); err != nil {
+					return nil, err
+				}
+			}
+			if _, twice := out[schema2]; twice {
+				return nil, fmt.Errorf("policy %s gives %s twice", typeName, schema2)
+			}
+			out[schema2] = value
+			changed = changed || !strings.EqualFold(schema2, name)
+		}
+	}
+	if !changed {
+		return raw, nil
+	}
+	return marshalPolicy(v1.schema2, out)
+}
+
+// splitPolicy tells the members of a policy apart.
+func splitPolicy(members map[string]json.RawMessage) (typeName string, settings, flat map[string]json.RawMessage, err error) {
+	flat = map[string]json.RawMessage{}
 	for k, v := range members {
 		switch strings.ToLower(k) {
 		case "type":
-			if err := json.Unmarshal(v, &typeName); err != nil {
-				return nil, errors.New("Type is not a text")
+			if json.Unmarshal(v, &typeName) != nil {
+				return "", nil, nil, errors.New("Type is not a text")
 			}
 		case "settings":
-			if err := json.Unmarshal(v, &settings); err != nil {
-				return nil, errors.New("Settings is not an object")
+			if json.Unmarshal(v, &settings) != nil {
+				return "", nil, nil, errors.New("Settings is not an object")
 			}
 		default:
 			flat[k] = v
 		}
 	}
 	if typeName == "" {
-		return nil, errors.New("Type is missing")
+		return "", nil, nil, errors.New("Type is missing")
 	}
-	v1, known := v1Policies[strings.ToLower(typeName)]
-	if !known {
-		if len(flat) > 0 {
-			return nil, fmt.Errorf("policy %s has members beside Type and Settings; schema 2 wants them inside Settings", typeName)
-		}
-		return marshalPolicy(typeName, settings)
-	}
-	out := map[string]json.RawMessage{}
-	for k, v := range settings {
-		name := k
-		if n, ok := v1.members[strings.ToLower(k)]; ok {
-			name = n
-		}
-		out[name] = v
-	}
-	for k, v := range flat {
-		name, ok := v1.members[strings.ToLower(k)]
-		if !ok {
-			return nil, fmt.Errorf("policy %s has no member %s", typeName, k)
-		}
-		if _, twice := out[name]; twice {
-			return nil, fmt.Errorf("policy %s gives %s twice", typeName, name)
-		}
-		out[name] = v
-	}
-	return marshalPolicy(v1.schema2, out)
+	return typeName, settings, flat, nil
 }
 
+// marshalPolicy escapes nothing for HTML, so that texts stay as they were.
 func marshalPolicy(typeName string, settings map[string]json.RawMessage) ([]byte, error) {
-	return json.Marshal(struct {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
 		Type     string
 		Settings map[string]json.RawMessage `json:",omitempty"`
 	}{typeName, settings})
+	return b.Bytes(), err
 }
 
 // clearHostBits clears them where a prefix may have none: Windows Server 2022

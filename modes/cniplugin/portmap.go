@@ -18,6 +18,8 @@ type PortMapping struct {
 	Protocol uint32
 	// HostIP narrows the mapping to one address of the node; none means all.
 	HostIP netip.Addr
+
+	path string // in the configuration
 }
 
 // Protocols that HNS maps ports for.
@@ -26,19 +28,17 @@ var protocols = map[string]uint32{"": 6, "tcp": 6, "udp": 17}
 // portMappings reads the list. Entries without a host port ask for nothing and
 // are left out, as kubelet means them.
 func (p *configParser) portMappings(path string, raw json.RawMessage) []PortMapping {
-	var list []struct {
-		HostPort      int    `json:"hostPort"`
-		ContainerPort int    `json:"containerPort"`
-		Protocol      string `json:"protocol"`
-		HostIP        string `json:"hostIP"`
-	}
-	p.value(path, raw, &list)
 	var out []PortMapping
-	for i, m := range list {
-		if m.HostPort == 0 {
-			continue
+	p.list(path, raw, func(at string, raw json.RawMessage) {
+		var m struct {
+			HostPort      int    `json:"hostPort"`
+			ContainerPort int    `json:"containerPort"`
+			Protocol      string `json:"protocol"`
+			HostIP        string `json:"hostIP"`
 		}
-		at := fmt.Sprintf("%s[%d]", path, i)
+		if !p.value(at, raw, &m) || m.HostPort == 0 {
+			return
+		}
 		before := len(p.bad)
 		proto, ok := protocols[strings.ToLower(m.Protocol)]
 		if !ok {
@@ -48,6 +48,7 @@ func (p *configParser) portMappings(path string, raw json.RawMessage) []PortMapp
 			HostPort:      p.port(at+".hostPort", m.HostPort),
 			ContainerPort: p.port(at+".containerPort", m.ContainerPort),
 			Protocol:      proto,
+			path:          at,
 		}
 		if m.HostIP != "" {
 			a, err := netip.ParseAddr(m.HostIP)
@@ -60,7 +61,7 @@ func (p *configParser) portMappings(path string, raw json.RawMessage) []PortMapp
 		if len(p.bad) == before {
 			out = append(out, entry)
 		}
-	}
+	})
 	return out
 }
 
@@ -85,11 +86,11 @@ type portMappingSettings struct {
 // error.
 func portPolicies(mappings []PortMapping, v4, v6 bool) ([]hns.EndpointPolicy, error) {
 	var out []hns.EndpointPolicy
-	for i, m := range mappings {
+	for _, m := range mappings {
 		any4 := v4 && (!m.HostIP.IsValid() || m.HostIP.Is4())
 		any6 := v6 && (!m.HostIP.IsValid() || m.HostIP.Is6())
 		if !any4 && !any6 {
-			return nil, &hns.FieldError{Path: fmt.Sprintf("runtimeConfig.portMappings[%d].hostIP", i), Value: m.HostIP.String(),
+			return nil, &hns.FieldError{Path: m.path + ".hostIP", Value: m.HostIP.String(),
 				Reason: "the pod has no address of that family"}
 		}
 		for _, f := range []struct {

@@ -11,6 +11,25 @@ import (
 	"github.com/hnskit/hnskit/modes"
 )
 
+// checkIPAM finds what the IPAM plugin would refuse, or nobody would serve.
+func (c *Config) checkIPAM() error {
+	if c.IPAMType == "" {
+		var bad []error
+		for _, name := range c.forIPAM {
+			bad = append(bad, &hns.FieldError{Path: "runtimeConfig." + name, Reason: "is for an IPAM plugin, and ipam.type names none"})
+		}
+		return joinOnLine(bad)
+	}
+	if _, err := ipam.PluginType(c.Raw); err != nil {
+		return err
+	}
+	if !ipam.IsHostLocal(c.IPAMType) {
+		return nil
+	}
+	_, _, err := ipam.ReserveNetwork(c.Raw)
+	return err
+}
+
 // reserve returns the configuration that the IPAM plugin gets. For host-local
 // it checks the ranges against the network's subnets, and takes the addresses
 // out that the mode needs itself: host-local alone gives the first pod of an
@@ -18,26 +37,29 @@ import (
 // microsoft/SDN#333). Any other IPAM, and a host-local that already leaves
 // them free, gets the configuration byte for byte.
 func (r *run) reserve() ([]byte, error) {
-	if r.p.IPAM != nil || r.Config.IPAMType != ipam.HostLocalType {
+	if r.p.IPAM != nil || !ipam.IsHostLocal(r.Config.IPAMType) {
 		return r.Config.Raw, nil
 	}
-	hl, err := ipam.ParseHostLocal(r.Config.IPAM)
+	ranges, err := r.Config.hostLocalRanges()
 	if err != nil {
 		return nil, invalidConfig(err)
 	}
 	var taken []ipam.Reservation
-	for i, set := range hl.Sets {
-		for j, rg := range set {
-			s, ok := subnetFor(r.Network, rg.Subnet)
-			if !ok {
-				return nil, invalidConfig(&hns.FieldError{Path: fmt.Sprintf("ipam.ranges[%d][%d].subnet", i, j), Value: rg.Subnet.String(),
-					Reason: fmt.Sprintf("not inside a subnet of HNS network %q (%s); the configuration or subnet.env is stale",
-						r.Network.Name, subnetTexts(r.Network))})
-			}
-			for _, a := range modes.Reserved(r.p.Mode, s.Prefix, r.p.Gateway, s.Gateway()) {
-				taken = append(taken, ipam.Reservation{Address: a.Addr, Reason: a.Why})
-			}
+	var bad []error
+	for _, rg := range ranges {
+		s, ok := subnetFor(r.Network, rg.subnet)
+		if !ok {
+			bad = append(bad, &hns.FieldError{Path: rg.path, Value: rg.subnet.String(),
+				Reason: fmt.Sprintf("not inside a subnet of HNS network %q (%s); the configuration or subnet.env is stale",
+					r.Network.Name, subnetTexts(r.Network))})
+			continue
 		}
+		for _, a := range modes.Reserved(r.p.Mode, s.Prefix, r.p.Gateway, s.Gateway()) {
+			taken = append(taken, ipam.Reservation{Address: a.Addr, Reason: a.Why})
+		}
+	}
+	if err := r.Config.invalid(bad); err != nil {
+		return nil, err
 	}
 	conf, changes, err := ipam.ReserveNetwork(r.Config.Raw, taken...)
 	if err != nil {
@@ -47,6 +69,67 @@ func (r *run) reserve() ([]byte, error) {
 		r.Log.Debug("ipam range narrowed", "change", ch.String())
 	}
 	return conf, nil
+}
+
+// placedRange is a range of host-local and where its subnet stands.
+type placedRange struct {
+	path   string
+	subnet netip.Prefix
+}
+
+// hostLocalRanges returns the ranges of ipam and of runtimeConfig.ipRanges.
+func (c *Config) hostLocalRanges() ([]placedRange, error) {
+	var out []placedRange
+	add := func(path string, sets []ipam.RangeSet) {
+		for i, set := range sets {
+			for j, rg := range set {
+				out = append(out, placedRange{fmt.Sprintf("%s[%d][%d].subnet", path, i, j), rg.Subnet})
+			}
+		}
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(c.IPAM, &members); err != nil {
+		return nil, err
+	}
+	sets := func(ipamObject any) ([]ipam.RangeSet, error) {
+		doc, err := json.Marshal(ipamObject)
+		if err != nil {
+			return nil, err
+		}
+		hl, err := ipam.ParseHostLocal(doc)
+		if err != nil {
+			return nil, err
+		}
+		return hl.Sets, nil
+	}
+	if hasMember(members, "subnet") || hasMember(members, "ranges") || c.ipRanges == nil {
+		s, err := sets(c.IPAM)
+		if err != nil {
+			return nil, err
+		}
+		if hasMember(members, "subnet") { // the first set, beside the type
+			out = append(out, placedRange{"ipam.subnet", s[0][0].Subnet})
+			s = s[1:]
+		}
+		add("ipam.ranges", s)
+	}
+	if c.ipRanges != nil {
+		s, err := sets(map[string]any{"type": ipam.HostLocalType, "ranges": c.ipRanges})
+		if err != nil {
+			return nil, err
+		}
+		add("runtimeConfig.ipRanges", s)
+	}
+	return out, nil
+}
+
+func hasMember(members map[string]json.RawMessage, name string) bool {
+	for k, v := range members {
+		if strings.EqualFold(k, name) && present(v) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func subnetFor(n *hns.Network, p netip.Prefix) (hns.Subnet, bool) {

@@ -39,9 +39,10 @@ func (r *run) result(e *hns.Endpoint, lease *ipam.Lease) *types100.Result {
 			res.Routes = append(res.Routes, &types.Route{Dst: ipNet(rt.DestinationPrefix), GW: rt.NextHop.AsSlice()})
 		}
 	}
-	if lease != nil {
-		res.DNS = preferDNS(res.DNS, lease.DNS)
+	if lease == nil {
+		lease = &ipam.Lease{}
 	}
+	res.DNS = preferDNS(res.DNS, r.dns(lease))
 	return res
 }
 

@@ -7,15 +7,25 @@
 // delegate is kept in a scratch file for DEL, one for each interface; if it is
 // lost or broken, DEL makes one up from the configuration, so nothing leaks.
 // See package subnetenv/delegate for what the delegate gets.
+//
+// # Locks and time
+//
+// A lock per sandbox is held over a verb. It is not the delegate's, which takes
+// its own: so it does not matter whether the delegate runs here or as a process.
+// A verb has a deadline, the delegate's "timeout" if it has one, else
+// cniplugin.DefaultTimeout; a delegate that runs as a process is killed then, and
+// the scratch file stays for DEL.
 package flannel
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/invoke"
@@ -35,12 +45,13 @@ import (
 type Plugin struct {
 	// Delegates run in this process, chosen by their Name.
 	Delegates []*cniplugin.Plugin
-	// StateDir holds the locks; empty is cniplugin.DefaultStateDir. A
-	// delegate's own or the configuration's goes before in the delegate.
+	// StateDir holds the locks; empty is cniplugin.DefaultStateDir. It is the
+	// delegates' too unless they, or their configuration, have another.
 	StateDir string
 	// Options are passed to delegate.Build; nil does as upstream's flannel.
 	Options *delegate.Options
-	// Exec runs other delegates; nil runs them as processes.
+	// Exec runs other delegates; nil runs them as processes whose standard error
+	// is dropped unless they fail.
 	Exec invoke.Exec
 }
 
@@ -72,25 +83,29 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (*types100.Result,
 	}
 	conf, err := delegate.Build(cfg, env, p.Options)
 	if err != nil {
-		return nil, &cniplugin.Error{Code: codeInvalidConfig, Err: fmt.Errorf("configuration of network %q with %s: %w", cfg.Name, cfg.SubnetFile, err)}
+		return nil, invalid(fmt.Errorf("configuration of network %q with %s: %w", cfg.Name, cfg.SubnetFile, err))
 	}
-	ctx, release, err := p.lock(ctx, args)
+	ctx, release, err := p.begin(ctx, args, cfg, "ADD")
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 
 	scratch, key := scratchOf(cfg, args)
-	_, errOld := scratch.Load(key)
+	old, errOld := scratch.Load(key)
 	if err := scratch.Save(key, conf); err != nil {
 		return nil, err
 	}
 	res, err := p.delegateAdd(ctx, args, conf)
-	if err != nil && errors.Is(errOld, fs.ErrNotExist) && nothingLeft(err) {
-		// The file of an interface that was there before stays for its DEL.
-		err = errors.Join(err, scratch.Remove(key))
+	switch {
+	case err == nil:
+		return res, nil
+	case errOld == nil: // what is there was made with the old one, and its DEL needs that
+		return nil, errors.Join(err, scratch.Save(key, old))
+	case errors.Is(errOld, fs.ErrNotExist) && nothingLeft(err):
+		return nil, errors.Join(err, scratch.Remove(key))
 	}
-	return res, err
+	return nil, err
 }
 
 // nothingLeft reports whether a failed ADD took everything back. A delegate
@@ -107,18 +122,21 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	ctx, release, err := p.lock(ctx, args)
+	ctx, release, err := p.begin(ctx, args, cfg, "CHECK")
 	if err != nil {
 		return err
 	}
 	defer release()
 	scratch, key := scratchOf(cfg, args)
 	conf, err := scratch.Load(key)
-	if err == nil {
-		conf, err = delegate.Refresh(conf, cfg)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, delegate.ErrBrokenScratch) {
+		return &cniplugin.Error{Code: cniplugin.CodeCheckFailed, Err: fmt.Errorf("what ADD gave to the delegate: %w", err)}
 	}
 	if err != nil {
-		return &cniplugin.Error{Code: cniplugin.CodeCheckFailed, Err: fmt.Errorf("what ADD gave to the delegate: %w", err)}
+		return err
+	}
+	if conf, err = delegate.Refresh(conf, cfg); err != nil {
+		return invalid(fmt.Errorf("configuration of network %q: %w", cfg.Name, err))
 	}
 	return p.delegateCall(ctx, "CHECK", args, conf)
 }
@@ -129,7 +147,7 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	ctx, release, err := p.lock(ctx, args)
+	ctx, release, err := p.begin(ctx, args, cfg, "DEL")
 	if err != nil {
 		return err
 	}
@@ -142,8 +160,12 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, delegate.ErrBrokenScratch) {
 		conf, err = delegate.Rebuild(cfg, p.Options)
 	}
-	if err != nil {
-		return &cniplugin.Error{Code: codeInvalidConfig, Err: fmt.Errorf("configuration of network %q: %w", cfg.Name, err)}
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return err // the disk's fault, not the configuration's
+	case err != nil:
+		return invalid(fmt.Errorf("configuration of network %q: %w", cfg.Name, err))
 	}
 	if err := p.delegateCall(ctx, "DEL", args, conf); err != nil {
 		return err
@@ -161,8 +183,10 @@ func parse(stdin []byte) (*delegate.Config, error) {
 	if errors.As(err, &syntax) {
 		code = codeDecoding
 	}
-	return nil, &cniplugin.Error{Code: code, Err: fmt.Errorf("configuration: %w", err)}
+	return nil, &cniplugin.Error{Code: code, Err: err}
 }
+
+func invalid(err error) error { return &cniplugin.Error{Code: codeInvalidConfig, Err: err} }
 
 func envCode(err error) uint {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, subnetenv.ErrNotReady) {
@@ -175,24 +199,43 @@ func scratchOf(cfg *delegate.Config, args *skel.CmdArgs) (delegate.Scratch, dele
 	return delegate.Scratch{Dir: cfg.DataDir}, delegate.Attachment{Network: cfg.Name, ContainerID: args.ContainerID, IfName: args.IfName}
 }
 
-// lockTimeout bounds the wait for the sandbox; the delegate's own deadline
-// starts once it is called.
-const lockTimeout = 60 * time.Second
-
-func (p *Plugin) lock(ctx context.Context, args *skel.CmdArgs) (context.Context, func(), error) {
-	dir := cmp.Or(p.StateDir, cniplugin.DefaultStateDir())
-	return cniplugin.LockSandbox(ctx, lockTimeout, dir, args.ContainerID)
+// begin sets the deadline of a verb and takes the sandbox's lock.
+func (p *Plugin) begin(ctx context.Context, args *skel.CmdArgs, cfg *delegate.Config, verb string) (context.Context, func(), error) {
+	limit := timeout(cfg)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		fmt.Errorf("%s of %s gave up after %s: %w", verb, args.ContainerID, limit, context.DeadlineExceeded))
+	dir := filepath.Join(cmp.Or(p.StateDir, cniplugin.DefaultStateDir()), "flannel")
+	ctx, release, err := cniplugin.LockSandbox(ctx, limit, dir, args.ContainerID)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return ctx, func() { release(); cancel() }, nil
 }
 
-// inProcess returns the delegate of that type if it runs here. All that run
-// here share the lock directory, so none waits for the lock that is held.
+// timeout is that of the delegate, whose complaint it is if it cannot be read.
+func timeout(cfg *delegate.Config) time.Duration {
+	for name, value := range cfg.Delegate {
+		var text string
+		if !strings.EqualFold(name, "timeout") || json.Unmarshal(value, &text) != nil {
+			continue
+		}
+		if d, err := time.ParseDuration(text); err == nil && d > 0 {
+			return d
+		}
+	}
+	return cniplugin.DefaultTimeout
+}
+
+// inProcess returns the delegate of that type if it runs here. On Windows a
+// type may be the name of the file.
 func (p *Plugin) inProcess(conf []byte) (*cniplugin.Plugin, string, error) {
 	name, err := delegate.PluginType(conf)
 	if err != nil {
-		return nil, "", &cniplugin.Error{Code: codeInvalidConfig, Err: err}
+		return nil, "", invalid(err)
 	}
 	for _, d := range p.Delegates {
-		if d.Name == name {
+		if strings.TrimSuffix(name, ".exe") == d.Name {
 			here := *d
 			here.StateDir = cmp.Or(d.StateDir, p.StateDir)
 			return &here, name, nil
@@ -219,11 +262,23 @@ func (p *Plugin) delegateAdd(ctx context.Context, args *skel.CmdArgs, conf []byt
 	if err != nil {
 		return nil, err
 	}
-	res, err := invoke.ExecPluginWithResult(ctx, path, conf, invokeArgs("ADD", args), p.Exec)
-	if err != nil {
-		return nil, &executedError{name, "ADD", err}
+	res, err := invoke.ExecPluginWithResult(ctx, path, conf, invokeArgs("ADD", args), p.exec())
+	var latest *types100.Result
+	if err == nil {
+		latest, err = types100.NewResultFromResult(res)
 	}
-	return types100.NewResultFromResult(res)
+	if err != nil {
+		return nil, &executedError{name, "ADD", gaveUp(ctx, err)}
+	}
+	return latest, nil
+}
+
+// gaveUp adds why a delegate was killed.
+func gaveUp(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return &cniplugin.Error{Code: codeTryAgain, Err: fmt.Errorf("%w: %w", cause, err)}
+	}
+	return err
 }
 
 // delegateCall is CHECK or DEL, which answer nothing.
@@ -242,23 +297,26 @@ func (p *Plugin) delegateCall(ctx context.Context, verb string, args *skel.CmdAr
 	if err != nil {
 		return err
 	}
-	if err := invoke.ExecPluginWithoutResult(ctx, path, conf, invokeArgs(verb, args), p.Exec); err != nil {
-		return &executedError{name, verb, err}
+	if err := invoke.ExecPluginWithoutResult(ctx, path, conf, invokeArgs(verb, args), p.exec()); err != nil {
+		return &executedError{name, verb, gaveUp(ctx, err)}
 	}
 	return nil
 }
 
 func (p *Plugin) find(name string, args *skel.CmdArgs) (string, error) {
 	dirs := filepath.SplitList(args.Path)
-	find := invoke.FindInPath
-	if p.Exec != nil {
-		find = p.Exec.FindInPath
-	}
-	path, err := find(name, dirs)
+	path, err := p.exec().FindInPath(name, dirs)
 	if err != nil {
-		return "", &cniplugin.Error{Code: codeInvalidConfig, Err: fmt.Errorf("delegate.type: %q is neither part of this plugin nor in %q: %w", name, dirs, err)}
+		return "", invalid(fmt.Errorf("delegate.type: %q is neither part of this plugin nor in %q: %w", name, dirs, err))
 	}
 	return path, nil
+}
+
+func (p *Plugin) exec() invoke.Exec {
+	if p.Exec != nil {
+		return p.Exec
+	}
+	return &process{}
 }
 
 func invokeArgs(verb string, args *skel.CmdArgs) *invoke.Args {

@@ -1,0 +1,469 @@
+package cniplugin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/ipam"
+	"github.com/hnskit/hnskit/modes"
+	"github.com/hnskit/hnskit/modes/cniplugin"
+)
+
+// One ADD, CHECK and DEL: the state after each, and how often HNS is asked. A call
+// costs milliseconds on a node, so one more is a change to be seen.
+func TestLife(t *testing.T) {
+	tests := []struct {
+		name    string
+		node    func(testing.TB, *emulator.Options) *node
+		address string
+		members []string
+		dsr     []string // the call for the version, where loopback DSR wants it
+	}{
+		{"L2Bridge", newBridge, "10.50.3.3", nil, nil},
+		{"Overlay", newOverlay, "10.60.4.3", nil, nil},
+		{"with loopback DSR", newBridge, "10.50.3.3", []string{`"loopbackDSR": true`}, []string{"call service"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := tt.node(t, nil)
+			other := n.pod("other")
+			other.mustAdd()
+			n.ipam.asked()
+			before := n.state()
+			p := n.pod("sbx-01")
+			expect := func(verb string, calls []string, asked string, state []string) {
+				t.Helper()
+				if diff := cmp.Diff(calls, n.calls()); diff != "" {
+					t.Errorf("%s: calls of HNS (-want +got):\n%s", verb, diff)
+				}
+				if diff := cmp.Diff([]string{asked + " sbx-01/eth0"}, n.ipam.asked()); diff != "" {
+					t.Errorf("%s: calls of IPAM (-want +got):\n%s", verb, diff)
+				}
+				if diff := cmp.Diff(state, n.state()); diff != "" {
+					t.Errorf("%s: state (-want +got):\n%s", verb, diff)
+				}
+				if locks := n.lockFiles(); len(locks) > 0 {
+					t.Errorf("%s left %v", verb, locks)
+				}
+				n.hns.ResetCalls()
+			}
+			// other's address is the third of the subnet, so this pod's is the fourth.
+			address := netip.MustParseAddr(tt.address).Next().String()
+			during := []string{before[0], "endpoint sbx-01_" + n.network.Name + " [" + address + "] attached",
+				before[1], "lease sbx-01/eth0 " + address + "/24"}
+
+			res := p.mustAdd(tt.members...)
+			expect("ADD", append(append([]string{"list network"}, tt.dsr...), "list endpoint", "create endpoint", "modify namespace"), "ADD", during)
+			if again := p.mustAdd(tt.members...); cmp.Diff(res, again) != "" {
+				t.Errorf("repeated ADD (-first +second):\n%s", cmp.Diff(res, again))
+			}
+			expect("repeated ADD", append(append([]string{"list network"}, tt.dsr...), "list endpoint", "modify namespace"), "CHECK", during)
+			if err := p.check(res, tt.members...); err != nil {
+				t.Error(err)
+			}
+			expect("CHECK", append(append([]string{"list network"}, tt.dsr...), "list endpoint", "get namespace"), "CHECK", during)
+			p.mustDel(tt.members...)
+			expect("DEL", []string{"list endpoint", "modify namespace", "delete endpoint"}, "DEL", before)
+			p.mustDel(tt.members...)
+			expect("repeated DEL", []string{"list endpoint"}, "DEL", before)
+		})
+	}
+}
+
+// An endpoint that is there, with its lease, is used again, whatever happened to
+// its attachment: HNS was restarted and forgot it (projectcalico/calico#5164), or
+// an earlier ADD was killed before it.
+func TestAddAttachesAgain(t *testing.T) {
+	tests := []struct {
+		name   string
+		happen func(*pod)
+	}{
+		{"removed from the namespace", func(p *pod) {
+			if err := p.client.Namespaces.RemoveEndpoint(t.Context(), p.namespace, p.endpoint().ID); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"restart", func(p *pod) {
+			if err := p.hns.Restart(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newBridge(t, &emulator.Options{RestartDetaches: true})
+			p := n.pod("sbx-01")
+			res := p.mustAdd()
+			want, id := n.state(), p.endpoint().ID
+			tt.happen(p)
+			if again := p.mustAdd(); cmp.Diff(res, again) != "" {
+				t.Errorf("result (-first +second):\n%s", cmp.Diff(res, again))
+			}
+			if diff := cmp.Diff(want, n.state()); diff != "" || p.endpoint().ID != id {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+			if err := p.check(res); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The sandbox was made anew under the same id: the endpoint that is left, with its
+// lease, goes into the new namespace.
+func TestAddAfterNamespaceWasMadeAnew(t *testing.T) {
+	n := newBridge(t, nil)
+	old := n.pod("sbx-01")
+	old.mustAdd()
+	if err := n.client.Namespaces.Delete(t.Context(), old.namespace); err != nil {
+		t.Fatal(err)
+	}
+	p := n.pod("sbx-01")
+	p.mustAdd()
+	if diff := cmp.Diff([]string{"endpoint sbx-01_lake [10.50.3.3] attached", "lease sbx-01/eth0 10.50.3.3/24"}, n.state()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A second interface of a sandbox on the same network would have the same
+// endpoint: it is refused, and the first keeps what it has.
+func TestAddOfSecondInterface(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	res := p.mustAdd()
+	want := n.state()
+	second := p.args(p.config())
+	second.IfName = "net1"
+	if _, err := n.plugin.Add(t.Context(), second); err == nil || !strings.Contains(err.Error(), "net1") {
+		t.Errorf("error %v, want one about net1", err)
+	}
+	if diff := cmp.Diff(want, n.state()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err := p.check(res); err != nil {
+		t.Error(err)
+	}
+}
+
+// An endpoint of the name that is in another namespace is somebody's.
+func TestAddOfNameInUse(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	p.mustAdd()
+	want := n.state()
+	if _, err := n.pod("sbx-01").add(); !errors.Is(err, hns.ErrAttached) {
+		t.Errorf("error %v, want ErrAttached", err)
+	}
+	if diff := cmp.Diff(want, n.state()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A live pod's lease is not given back by a repeated ADD that fails
+// (containernetworking/plugins frees it).
+func TestRepeatedAddThatFails(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	p.mustAdd()
+	want := n.state()
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Kind: hns.KindNamespace, Code: hns.CodeDegraded})
+	if _, err := p.add(); !errors.Is(err, hns.ErrDegraded) {
+		t.Fatalf("error %v, want ErrDegraded", err)
+	}
+	if diff := cmp.Diff(want, n.state()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The network may be made any moment; what is there helps to find a misnomer.
+func TestAddWithoutNetwork(t *testing.T) {
+	n := newBridge(t, nil)
+	_, err := n.pod("sbx-01").add(`"name": "cbr0"`)
+	if codeOf(err) != types.ErrTryAgainLater || !errors.Is(err, hns.ErrNotFound) {
+		t.Errorf("code %d, %v; want 11 and ErrNotFound", codeOf(err), err)
+	}
+	for _, word := range []string{`"cbr0"`, `"lake" (L2Bridge)`} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("error %v, want %s in it", err, word)
+		}
+	}
+	_, err = (&node{tb: t, hns: n.hns, client: n.client, plugin: n.plugin, network: &hns.Network{Name: "lake"}}).pod("sbx-01").add()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A plugin serves its mode; win-bridge serves L2Tunnel, too, and in the same way.
+func TestAddByTypeOfNetwork(t *testing.T) {
+	tests := []struct {
+		typ     hns.NetworkType
+		plugin  modes.Mode
+		gateway string // empty: refused
+	}{
+		{hns.L2Bridge, modes.L2Bridge, "10.50.3.2"},
+		{hns.L2Tunnel, modes.L2Bridge, "10.50.3.2"},
+		{hns.NAT, modes.L2Bridge, ""},
+		{hns.Transparent, modes.L2Bridge, ""},
+		{hns.L2Bridge, modes.Overlay, ""},
+		{hns.L2Tunnel, modes.Overlay, ""},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.typ)+" for "+string(tt.plugin), func(t *testing.T) {
+			n := newBridge(t, nil)
+			if err := n.client.Networks.Delete(t.Context(), n.network.ID); err != nil {
+				t.Fatal(err)
+			}
+			network, err := n.client.Networks.Create(t.Context(), &hns.Network{Name: "lake", Type: tt.typ, IPAMs: n.network.IPAMs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.network, n.plugin.Mode = network, tt.plugin
+			res, err := n.pod("sbx-01").add()
+			if tt.gateway == "" {
+				if codeOf(err) != types.ErrInvalidNetworkConfig || len(n.state()) > 0 || len(n.ipam.asked()) > 0 {
+					t.Errorf("code %d, %v, left %v", codeOf(err), err, n.state())
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := res.IPs[0].Gateway.String(); got != tt.gateway {
+				t.Errorf("gateway %s, want %s", got, tt.gateway)
+			}
+		})
+	}
+}
+
+// An Overlay network whose provider address HNS has still to find.
+func TestAddBeforeProviderAddress(t *testing.T) {
+	n := newOverlay(t, &emulator.Options{AddressAfterReads: -1})
+	_, err := n.pod("sbx-01").add()
+	if codeOf(err) != types.ErrTryAgainLater || !errors.Is(err, modes.ErrNotReady) || len(n.ipam.asked()) > 0 {
+		t.Errorf("code %d, %v; want 11 and ErrNotReady, before any lease", codeOf(err), err)
+	}
+}
+
+// Loopback DSR eats the ports of an HNS that is too old for it
+// (containernetworking/plugins#613).
+func TestLoopbackDSR(t *testing.T) {
+	for version, want := range map[hns.Version]int{
+		{Major: 9, Minor: 2}: 0, {Major: 9, Minor: 3}: 1, {Major: 10, Minor: 0}: 0, {Major: 10, Minor: 2}: 1, {Major: 15, Minor: 4}: 1,
+	} {
+		for how, member := range map[string]string{"from IPAM": `"ipam": {"type": "fake"}`, "from HNS": `"ipam": null`} {
+			n := newBridge(t, &emulator.Options{Version: version})
+			if how == "from HNS" {
+				n.plugin.IPAM = nil
+			}
+			p := n.pod("sbx-01")
+			// The second ADD finds the policy there, and adds none.
+			p.mustAdd(member, `"loopbackDSR": true`)
+			res := p.mustAdd(member, `"loopbackDSR": true`)
+			nat := hns.PoliciesOf[hns.OutBoundNAT](p.endpoint().Policies)
+			if len(nat) != want {
+				t.Errorf("HNS %s, address %s: %d policies, want %d", version, how, len(nat), want)
+				continue
+			}
+			if own := p.endpoint().Addresses()[0].String(); want == 1 && cmp.Diff([]string{own}, nat[0].Destinations) != "" {
+				t.Errorf("HNS %s, address %s: destinations %v, want %s", version, how, nat[0].Destinations, own)
+			}
+			if err := p.check(res, member, `"loopbackDSR": true`); err != nil {
+				t.Errorf("HNS %s, address %s: %v", version, how, err)
+			}
+		}
+	}
+}
+
+// Without IPAM it is HNS that gives the address.
+func TestAddWithoutIPAM(t *testing.T) {
+	for _, member := range []string{`"ipam": null`, `"ipam": {}`, `"ipam": {"type": ""}`} {
+		for _, n := range []*node{newBridge(t, nil), newOverlay(t, nil)} {
+			n.plugin.IPAM = nil
+			p := n.pod("sbx-01")
+			res := p.mustAdd(member)
+			if len(res.IPs) != 1 || res.IPs[0].Address.IP.String() != p.endpoint().Addresses()[0].String() {
+				t.Errorf("%s: result %v, endpoint %v", member, res, p.endpoint().Addresses())
+			}
+			if diff := cmp.Diff(res, p.mustAdd(member)); diff != "" {
+				t.Errorf("repeated (-first +second):\n%s", diff)
+			}
+			if err := p.check(res, member); err != nil {
+				t.Error(err)
+			}
+			p.mustDel(member)
+			if got := n.state(); len(got) > 0 {
+				t.Errorf("left %v", got)
+			}
+		}
+	}
+}
+
+// Where the DNS settings come from, each by itself: the runtime, the
+// configuration, IPAM (kubernetes/kubernetes#66801, kubernetes/kubernetes#65016,
+// containernetworking/plugins#229). The endpoint, the result and CHECK agree.
+func TestDNS(t *testing.T) {
+	conf := `"dns": {"nameservers": ["10.96.0.10"], "search": ["svc.test", "test"], "domain": "conf.test"}`
+	runtime := `"runtimeConfig": {"dns": {"servers": ["10.96.0.11"], "searches": ["a.svc.test", "svc.test"], "options": ["ndots:5"]}}`
+	ipamDNS := types.DNS{Nameservers: []string{"10.96.0.12"}, Domain: "ipam.test", Search: []string{"ipam.test"}, Options: []string{"timeout:1"}}
+	tests := []struct {
+		name    string
+		ipam    types.DNS
+		members []string
+		want    types.DNS
+	}{
+		{"nobody", types.DNS{}, nil, types.DNS{}},
+		{"IPAM", ipamDNS, nil, ipamDNS},
+		{"the configuration before IPAM", ipamDNS, []string{conf},
+			types.DNS{Nameservers: []string{"10.96.0.10"}, Domain: "conf.test", Search: []string{"svc.test", "test"}, Options: []string{"timeout:1"}}},
+		{"the runtime before all", ipamDNS, []string{conf, runtime},
+			types.DNS{Nameservers: []string{"10.96.0.11"}, Domain: "conf.test", Search: []string{"a.svc.test", "svc.test"}, Options: []string{"ndots:5"}}},
+		{"the runtime before IPAM", ipamDNS, []string{runtime},
+			types.DNS{Nameservers: []string{"10.96.0.11"}, Domain: "ipam.test", Search: []string{"a.svc.test", "svc.test"}, Options: []string{"ndots:5"}}},
+		// Azure/azure-container-networking#206: lists of one empty text.
+		{"empty texts say nothing", types.DNS{Nameservers: []string{""}, Search: []string{""}},
+			[]string{`"dns": {"nameservers": [""], "search": [""], "options": [""]}`, `"runtimeConfig": {"dns": {"servers": [""], "searches": [""], "options": []}}`}, types.DNS{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newBridge(t, nil)
+			n.ipam.dns = tt.ipam
+			p := n.pod("sbx-01")
+			res := p.mustAdd(tt.members...)
+			if diff := cmp.Diff(tt.want, res.DNS); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			want := hns.DNS{Domain: tt.want.Domain, Search: tt.want.Search, ServerList: tt.want.Nameservers, Options: tt.want.Options}
+			if diff := cmp.Diff(want, p.endpoint().DNS); diff != "" {
+				t.Errorf("endpoint (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(res, p.mustAdd(tt.members...)); diff != "" {
+				t.Errorf("repeated ADD (-first +second):\n%s", diff)
+			}
+			if err := p.check(res, tt.members...); err != nil {
+				t.Error(err)
+			}
+			var doc map[string]any
+			if err := json.Unmarshal(p.endpoint().Document.Raw, &doc); err != nil {
+				t.Fatal(err)
+			}
+			if _, there := doc["Dns"]; there && want.IsZero() {
+				t.Errorf("Dns of the endpoint is %v, want none", doc["Dns"])
+			}
+		})
+	}
+}
+
+// Routes of IPAM that lead elsewhere than the default route are the endpoint's, too.
+func TestRoutesOfIPAM(t *testing.T) {
+	n := newBridge(t, nil)
+	route := func(dst, gw string) ipam.Route {
+		r := ipam.Route{Destination: netip.MustParsePrefix(dst)}
+		if gw != "" {
+			r.Gateway = netip.MustParseAddr(gw)
+		}
+		return r
+	}
+	n.ipam.routes = []ipam.Route{route("0.0.0.0/0", "10.50.3.1"), route("10.96.0.0/12", ""), route("198.51.100.0/24", "10.50.3.9"),
+		route("203.0.113.0/24", "10.50.3.2"), route("198.51.100.0/24", "10.50.3.9")}
+	p := n.pod("sbx-01")
+	res := p.mustAdd()
+	var got []string
+	for _, r := range res.Routes {
+		got = append(got, r.Dst.String()+" "+r.GW.String())
+	}
+	if diff := cmp.Diff([]string{"0.0.0.0/0 10.50.3.2", "198.51.100.0/24 10.50.3.9"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err := p.check(res); err != nil {
+		t.Error(err)
+	}
+}
+
+// Pods of one node do not wait for each other, and no two get one address, MAC or
+// endpoint (Azure/azure-container-networking#2817).
+func TestManyPods(t *testing.T) {
+	n := newBridge(t, nil)
+	const pods = 40
+	var all []*pod
+	for i := range pods {
+		all = append(all, n.pod(fmt.Sprintf("sbx-%02d", i)))
+	}
+	var wg sync.WaitGroup
+	for _, p := range all {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if _, err := p.add(); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	wg.Wait()
+	seen := map[string]string{}
+	for _, p := range all {
+		e := p.endpoint()
+		for _, s := range []string{e.Addresses()[0].String(), e.MAC.String()} {
+			if seen[s] != "" {
+				t.Errorf("%s: %s and %s", s, seen[s], p.id)
+			}
+			seen[s] = p.id
+		}
+	}
+	for _, p := range all {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := p.del(); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	wg.Wait()
+	if got := n.state(); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// FuzzAdd: whatever comes in on stdin, no panic; an ADD that fails leaves nothing,
+// and one that succeeds can be taken back.
+func FuzzAdd(f *testing.F) {
+	for _, tt := range badConfigs {
+		f.Add(config(`"name": "lake"`, tt.members))
+	}
+	f.Add(config(`"name": "lake"`, `"ipam": {"type": "fake"}`, `"ipMasq": true`, `"loopbackDSR": true`))
+	f.Add(config(`"name": "lake"`, `"policies": [{"name": "EndpointPolicy", "value": {"Type": "ACL", "Settings": {"Action": "x"}}}]`))
+	f.Add(config(`"name": "fjord"`, `"runtimeConfig": {"portMappings": [{"hostPort": 1, "containerPort": 2}, {"hostPort": 1, "containerPort": 3}]}`))
+	f.Fuzz(func(t *testing.T, stdin []byte) {
+		n := newBridge(t, nil)
+		n.plugin.Open = func(*hns.Options) (*hns.Client, error) { return n.client, nil }
+		p := n.pod("sbx-01")
+		if c, err := cniplugin.ParseConfig(stdin); err == nil && (c.StateDir != "" || c.LogFile != "") {
+			t.Skip("writes where it is told to")
+		}
+		args := p.args(stdin)
+		res, err := n.plugin.Add(context.Background(), args)
+		if err != nil {
+			if left := append(n.state(), n.lockFiles()...); len(left) > 0 || res != nil || codeOf(err) == 0 {
+				t.Fatalf("%v (code %d, result %v) left %v", err, codeOf(err), res, left)
+			}
+			return
+		}
+		if len(res.IPs) == 0 || res.Interfaces[0].Name != "eth0" {
+			t.Errorf("result %v", res)
+		}
+		if err := n.plugin.Del(context.Background(), args); err != nil || len(n.state()) > 0 {
+			t.Fatalf("DEL: %v, left %v", err, n.state())
+		}
+	})
+}

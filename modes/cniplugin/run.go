@@ -1,0 +1,202 @@
+package cniplugin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/utils"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/ipam"
+	"github.com/hnskit/hnskit/modes"
+)
+
+// run is one verb at work.
+type run struct {
+	Pod
+	p     *Plugin
+	args  *skel.CmdArgs
+	start time.Time
+	dsr   bool     // loopback DSR is wanted, and this HNS has it
+	end   []func() // undone in reverse when the verb is over
+}
+
+// precheck is what ADD and CHECK can know to be wrong before they do anything.
+func (p *Plugin) precheck(args *skel.CmdArgs, c *Config) error {
+	if p.Mode != modes.L2Bridge && p.Mode != modes.Overlay {
+		return fmt.Errorf("plugin %q: mode %q: %w", p.Name, p.Mode, hns.ErrUnsupported)
+	}
+	if err := checkContainerID(args.ContainerID); err != nil {
+		return err
+	}
+	if err := utils.ValidateInterfaceName(args.IfName); err != nil {
+		return &Error{Code: codeInvalidEnvironment, Err: fmt.Errorf("runtime: %w",
+			&hns.FieldError{Path: "CNI_IFNAME", Value: args.IfName, Reason: err.Error()})}
+	}
+	var bad []error
+	if c.MACPrefix != "" && p.Mode != modes.Overlay {
+		bad = append(bad, &hns.FieldError{Path: "endpointMacPrefix", Value: c.MACPrefix,
+			Reason: fmt.Sprintf("is for %s networks; on %s HNS chooses the MAC address", modes.Overlay, p.Mode)})
+	}
+	if p.IPAM == nil {
+		bad = append(bad, c.checkIPAM())
+	}
+	return c.invalid(bad)
+}
+
+// begin reads the environment, takes the sandbox's lock and opens HNS.
+func (p *Plugin) begin(ctx context.Context, args *skel.CmdArgs, c *Config, verb string) (context.Context, *run, error) {
+	r := &run{p: p, args: args, start: time.Now()}
+	fail := func(err error) (context.Context, *run, error) {
+		r.close(err)
+		return nil, nil, err
+	}
+	log, closeLog, err := openLog(c)
+	if err != nil && verb != verbDel { // no reason to keep a pod's endpoint
+		return fail(invalidConfig(err))
+	}
+	r.end = append(r.end, closeLog)
+	log = log.With("verb", verb, "container", args.ContainerID, "interface", args.IfName, "network", c.Name)
+	r.Pod = Pod{ContainerID: args.ContainerID, IfName: args.IfName, Args: args.Args, Config: c,
+		EndpointName: p.endpointName(args.ContainerID, c.Name), Log: log}
+
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout,
+		fmt.Errorf("%s of %s gave up after %s: %w", verb, args.ContainerID, c.Timeout, context.DeadlineExceeded))
+	r.end = append(r.end, cancel)
+	ctx, unlock, err := LockSandbox(ctx, c.Timeout, p.stateDir(c), args.ContainerID)
+	if err != nil {
+		return fail(err)
+	}
+	r.end = append(r.end, unlock)
+	if r.Client, err = p.open(ctx, log); err != nil {
+		return fail(err)
+	}
+	return ctx, r, nil
+}
+
+// open gives the client within the verb's deadline: Plugin.Open has no context.
+// One that comes too late is dropped, and nothing has been asked of it.
+func (p *Plugin) open(ctx context.Context, log *slog.Logger) (*hns.Client, error) {
+	open := p.Open
+	if open == nil {
+		open = hns.Open
+	}
+	var c *hns.Client
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("open HNS: %w", &panicError{p, debug.Stack()})
+			}
+			done <- err
+		}()
+		c, err = open(&hns.Options{Logger: log})
+	}()
+	select {
+	case err := <-done:
+		return c, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("open HNS: %w", context.Cause(ctx))
+	}
+}
+
+// The verbs, as CNI_COMMAND has them.
+const (
+	verbAdd   = "ADD"
+	verbCheck = "CHECK"
+	verbDel   = "DEL"
+)
+
+func (r *run) close(err error) {
+	if r.Log != nil {
+		level, attrs := slog.LevelInfo, []any{"took", time.Since(r.start)}
+		if err != nil {
+			level, attrs = slog.LevelError, append(attrs, "error", err)
+		}
+		r.Log.Log(context.Background(), level, "done", attrs...)
+	}
+	for _, f := range slices.Backward(r.end) {
+		f()
+	}
+}
+
+func (p *Plugin) stateDir(c *Config) string {
+	return cmp.Or(c.StateDir, p.StateDir, DefaultStateDir())
+}
+
+func (p *Plugin) endpointName(containerID, network string) string {
+	if p.EndpointName != nil {
+		return p.EndpointName(containerID, network)
+	}
+	return containerID + "_" + network
+}
+
+// hasIPAM reports whether somebody other than HNS gives addresses.
+func (r *run) hasIPAM() bool { return r.p.IPAM != nil || r.Config.IPAMType != "" }
+
+func (p *Plugin) ipam() ipam.IPAM {
+	if p.IPAM != nil {
+		return p.IPAM
+	}
+	return &ipam.Delegated{}
+}
+
+// ipamRequest is the request for this pod; config is what the IPAM plugin gets.
+func (r *run) ipamRequest(config []byte) ipam.Request {
+	return ipam.Request{
+		ContainerID: r.ContainerID, Netns: r.args.Netns, IfName: r.IfName, Args: r.Args,
+		PluginPath: filepath.SplitList(r.args.Path), Config: config,
+	}
+}
+
+// release gives the interface's lease back; one that is gone already is success.
+func (r *run) release(ctx context.Context, config []byte) error {
+	if !r.hasIPAM() {
+		return nil
+	}
+	return safely("ipam", func() error { return r.p.ipam().Release(ctx, r.ipamRequest(config)) })
+}
+
+// findNetwork returns the HNS network of the configuration's name. One that is
+// missing may be made any moment by the node's agent, so it is "try again".
+func (r *run) findNetwork(ctx context.Context) error {
+	n, err := r.Client.Networks.ByName(ctx, r.Config.Name)
+	if errors.Is(err, hns.ErrNotFound) {
+		return &Error{Code: codeTryAgain, Err: fmt.Errorf("name: %w%s", err, r.networksThere(ctx))}
+	}
+	if err != nil {
+		return err
+	}
+	if m, ok := modes.ModeOf(n.Type); !ok || m != r.p.Mode && !(m == modes.L2Tunnel && r.p.Mode == modes.L2Bridge) {
+		return invalidConfig(&hns.FieldError{Path: "name", Value: n.Name,
+			Reason: fmt.Sprintf("the HNS network is of type %s, and %s serves %s", n.Type, r.p.Name, r.p.Mode)})
+	}
+	r.Network = n
+	return nil
+}
+
+// networksThere helps with the usual cause: flanneld named the network otherwise.
+func (r *run) networksThere(ctx context.Context) string {
+	all, err := r.Client.Networks.List(ctx)
+	switch {
+	case err != nil:
+		return ""
+	case len(all) == 0:
+		return "; HNS has no networks"
+	}
+	var names []string
+	for _, n := range all {
+		names = append(names, fmt.Sprintf("%q (%s)", n.Name, n.Type))
+	}
+	return "; HNS has " + strings.Join(names, ", ")
+}
