@@ -79,7 +79,7 @@ func TestAttachmentIsChecked(t *testing.T) {
 // first pod of a node failed for it (kubernetes/kubernetes#74766).
 func TestAttachExistsAfterEffect(t *testing.T) {
 	n := newNode(t, nil)
-	n.h.Inject(onCreate(emulator.Fault{Code: hns.CodeObjectAlreadyInUse, After: true}))
+	n.h.Inject(onCreate(emulator.Fault{Code: hns.CodeObjectAlreadyExists, After: true}))
 	done, err := n.attach()
 	if err != nil || !done.Created {
 		t.Fatalf("got %+v, %v", done, err)
@@ -115,7 +115,7 @@ func TestAttachLoserLeavesTheWinner(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		for _, code := range []hns.Code{hns.CodeObjectAlreadyInUse, hns.CodeRPCCallFailed} {
+		for _, code := range []hns.Code{hns.CodeObjectAlreadyExists, hns.CodeRPCCallFailed} {
 			t.Run(tt.name+" "+code.String(), func(t *testing.T) {
 				n := newNode(t, &emulator.Options{RestartDetaches: true})
 				raced := false
@@ -158,7 +158,7 @@ func TestAttachAddressInUse(t *testing.T) {
 	}
 	// Nobody has it, or nobody can be asked: the error stands as it is.
 	n.address = "10.50.3.9"
-	n.h.Inject(onCreate(emulator.Fault{Code: hns.CodeObjectAlreadyInUse}))
+	n.h.Inject(onCreate(emulator.Fault{Code: hns.CodeObjectAlreadyExists}))
 	if _, err = n.attach(); strings.Contains(err.Error(), "belongs") {
 		t.Errorf("error %v", err)
 	}

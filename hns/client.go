@@ -48,7 +48,7 @@ type Options struct {
 	// a Windows that takes more than is known here: "dns-search", "dns-server",
 	// "gateway-outside", "host-bits", "ipam-type", "namespace-in-create",
 	// "namespace-type", "network-name", "network-type",
-	// "one-address-per-family", "overlay-vsid", "schema1-name", "vlan-range",
+	// "one-address-per-family", "overlay-vsid", "policy-type", "schema1-name", "vlan-range",
 	// "vni-range".
 	// Other ids lift nothing.
 	Allow []string

@@ -56,22 +56,22 @@ const (
 	CodeInterfaceParametersExists Code = 0x803b0036
 	CodeVFPNotAllowed             Code = 0x803b0037
 
-	CodeNotImplemented     Code = 0x80004001
-	CodeAccessDenied       Code = 0x80070005
-	CodeSharingViolation   Code = 0x80070020
-	CodeDuplicateName      Code = 0x80070034
-	CodeInvalidParameter   Code = 0x80070057
-	CodeProcNotFound       Code = 0x8007007f
-	CodeModuleNotFound     Code = 0x8007007e
-	CodeAlreadyExists      Code = 0x800700b7
-	CodeServiceNotActive   Code = 0x80070426
-	CodeElementNotFound    Code = 0x80070490
-	CodeRPCUnavailable     Code = 0x800706ba
-	CodeRPCCallFailed      Code = 0x800706be
-	CodeRPCCallFailedDNE   Code = 0x800706bf
-	CodeRPCNotRegistered   Code = 0x800706d9
-	CodeObjectNotFound     Code = 0x800710d8
-	CodeObjectAlreadyInUse Code = 0x80071392 // "object already exists"
+	CodeNotImplemented      Code = 0x80004001
+	CodeAccessDenied        Code = 0x80070005
+	CodeSharingViolation    Code = 0x80070020
+	CodeDuplicateName       Code = 0x80070034
+	CodeInvalidParameter    Code = 0x80070057
+	CodeProcNotFound        Code = 0x8007007f
+	CodeModuleNotFound      Code = 0x8007007e
+	CodeAlreadyExists       Code = 0x800700b7
+	CodeServiceNotActive    Code = 0x80070426
+	CodeElementNotFound     Code = 0x80070490
+	CodeRPCUnavailable      Code = 0x800706ba
+	CodeRPCCallFailed       Code = 0x800706be
+	CodeRPCCallFailedDNE    Code = 0x800706bf
+	CodeRPCNotRegistered    Code = 0x800706d9
+	CodeObjectNotFound      Code = 0x800710d8
+	CodeObjectAlreadyExists Code = 0x80071392
 )
 
 var codeNames = map[Code]string{
@@ -136,7 +136,7 @@ var codeNames = map[Code]string{
 	CodeRPCCallFailedDNE:          "RPC_S_CALL_FAILED_DNE",
 	CodeRPCNotRegistered:          "EPT_S_NOT_REGISTERED",
 	CodeObjectNotFound:            "ERROR_OBJECT_NOT_FOUND",
-	CodeObjectAlreadyInUse:        "ERROR_OBJECT_ALREADY_EXISTS",
+	CodeObjectAlreadyExists:       "ERROR_OBJECT_ALREADY_EXISTS",
 }
 
 // NewCode returns v as a Code: an HRESULT as it is, a bare Win32 code (below

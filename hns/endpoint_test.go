@@ -103,6 +103,9 @@ func TestEndpointRules(t *testing.T) {
 		{"policies", func(e *hns.Endpoint) {
 			e.Policies = []hns.EndpointPolicy{nil, (*hns.SDNRoute)(nil), hns.OutBoundNAT{Exceptions: []string{"10.0.0.0/8", "10.96.0.1/12"}}, hns.VLAN{}}
 		}, []string{"Policies[0] |  | ", "Policies[1] |  | ", "Policies[2].Settings.Exceptions[1] | 10.96.0.1/12 | host-bits", "Policies[3].Settings.IsolationId | 0 | vlan-range"}},
+		{"unknown policy", func(e *hns.Endpoint) {
+			e.Policies = []hns.EndpointPolicy{hns.RawPolicy{Type: "Bogus", Settings: json.RawMessage(`{}`)}}
+		}, []string{"Policies[0].Type | Bogus | policy-type"}},
 		{"names of schema 1", func(e *hns.Endpoint) {
 			e.Policies = []hns.EndpointPolicy{hns.RawPolicy{Type: "OutBoundNAT", Settings: json.RawMessage(`{"ExceptionList":[]}`)}}
 		}, []string{"Policies[0].Settings.ExceptionList | [] | schema1-name"}},

@@ -182,7 +182,7 @@ var codeMeanings = map[Code][]error{
 	CodePortExists:                {ErrExists},
 	CodeAlreadyExists:             {ErrExists},
 	CodeDuplicateName:             {ErrExists},
-	CodeObjectAlreadyInUse:        {ErrExists},
+	CodeObjectAlreadyExists:       {ErrExists},
 	CodeEndpointAttached:          {ErrAttached},
 	CodeEndpointInNamespace:       {ErrAttached},
 	CodeRequestUnsupported:        {ErrUnsupported},
@@ -223,9 +223,9 @@ var codeMeanings = map[Code][]error{
 // operationMeanings refines codeMeanings where the same code says something
 // else, or something more, of one operation. It replaces the general meaning.
 var operationMeanings = map[errorKey][]error{
-	{VerbCreate, KindEndpoint, CodeObjectAlreadyInUse}:       {ErrAddressInUse, ErrExists},
+	{VerbCreate, KindEndpoint, CodeObjectAlreadyExists}:      {ErrAddressInUse, ErrExists},
 	{VerbCreate, KindEndpoint, CodeAddressInvalidOrReserved}: {ErrAddressInUse, ErrInvalid},
-	{VerbCreate, KindNetwork, CodeObjectAlreadyInUse}:        {ErrOverlap, ErrExists},
+	{VerbCreate, KindNetwork, CodeObjectAlreadyExists}:       {ErrOverlap, ErrExists},
 	{VerbDelete, KindNamespace, CodeRequestUnsupported}:      {ErrInUse},
 }
 

@@ -66,7 +66,7 @@ var meaningTable = map[hns.Code]map[string]means{
 	hns.CodeDuplicateName:            {"*": {hns.ErrExists}},
 	hns.CodePortExists:               {"*": {hns.ErrExists}},
 	hns.CodePolicyExists:             {"*": {hns.ErrExists}},
-	hns.CodeObjectAlreadyInUse:       {"*": {hns.ErrExists}, "create endpoint": {hns.ErrExists, hns.ErrAddressInUse}, "create network": {hns.ErrExists, hns.ErrOverlap}},
+	hns.CodeObjectAlreadyExists:      {"*": {hns.ErrExists}, "create endpoint": {hns.ErrExists, hns.ErrAddressInUse}, "create network": {hns.ErrExists, hns.ErrOverlap}},
 	hns.CodeAddressInvalidOrReserved: {"*": {hns.ErrInvalid}, "create endpoint": {hns.ErrInvalid, hns.ErrAddressInUse}},
 	hns.CodeEndpointAttached:         {"*": {hns.ErrAttached}},
 	hns.CodeEndpointInNamespace:      {"*": {hns.ErrAttached}},
@@ -230,7 +230,7 @@ func TestCodes(t *testing.T) {
 		0:          {0, "0x00000000", 0},
 		0x490:      {hns.CodeElementNotFound, "ERROR_NOT_FOUND (0x490)", 0x490},
 		0x80070490: {hns.CodeElementNotFound, "ERROR_NOT_FOUND (0x490)", 0x490},
-		0x1392:     {hns.CodeObjectAlreadyInUse, "ERROR_OBJECT_ALREADY_EXISTS (0x1392)", 0x1392},
+		0x1392:     {hns.CodeObjectAlreadyExists, "ERROR_OBJECT_ALREADY_EXISTS (0x1392)", 0x1392},
 		0xffff:     {0x8007ffff, "0xffff", 0xffff},
 		0x10000:    {0x10000, "0x00010000", 0},
 		2151350272: {0x803b0000, "0x803b0000", 0}, // as the error record writes it

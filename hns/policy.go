@@ -106,19 +106,17 @@ func HasPolicy[P interface{ PolicyType() string }](ps []P, typeName string) bool
 // which matches [ErrInvalidPolicy], is for what is no such object, and for
 // members beside Type and Settings, as schema 1 has them, which the result
 // could not hold. Values that the type's struct cannot hold are no error here;
-// writing them is (see [CheckEndpointPolicy]). So are settings that are missing
-// altogether, whatever stands beside them, where the type has a struct.
+// writing them is (see [CheckEndpointPolicy]).
 func DecodeEndpointPolicy(doc []byte) (EndpointPolicy, error) {
 	var unread []Unread
 	r := newReader(doc, &unread)
 	if len(unread) > 0 || r.str("Type") == "" {
 		return nil, policyError{fieldErrors{{Path: "Type", Value: clip(string(doc), 64), Reason: "a policy is an object with a Type"}}}
 	}
-	p := decodePolicy(r, endpointPolicies)
-	if bad := besidePolicy(r); len(bad) > 0 && (r.raw("Settings") != nil || len(checkPolicy(p, endpointPolicies)) == 0) {
+	if bad := besidePolicy(r); len(bad) > 0 {
 		return nil, policyError{bad}
 	}
-	return p, nil
+	return decodePolicy(r, endpointPolicies), nil
 }
 
 // besidePolicy returns the members that are neither Type nor Settings.
@@ -149,14 +147,15 @@ func (e policyError) Unwrap() error { return e.fieldErrors }
 
 func (policyError) Is(target error) bool { return target == ErrInvalidPolicy }
 
-// decoders turn settings into the struct of a type, by type name in small letters.
+// decoders turn settings into the struct of a type, by type name in small
+// letters. They hold every type of the schema, nil where it has no struct.
 type decoders[P policy] map[string]func(reader) P
 
 // decodePolicy never fails: r is an object.
 func decodePolicy[P policy](r reader, known decoders[P]) P {
 	raw := RawPolicy{Type: r.str("Type"), Settings: r.raw("Settings")}
-	dec, ok := known[strings.ToLower(raw.Type)]
-	if !ok {
+	dec := known[strings.ToLower(raw.Type)]
+	if dec == nil {
 		return any(raw).(P)
 	}
 	if raw.Settings == nil {
@@ -236,8 +235,11 @@ func checkPolicy[P policy](p P, known decoders[P]) []*FieldError {
 	if bad := raw.check(); bad != nil {
 		return bad
 	}
-	dec, ok := known[strings.ToLower(raw.Type)]
-	if !ok {
+	dec, inSchema := known[strings.ToLower(raw.Type)]
+	if !inSchema {
+		return []*FieldError{{Path: "Type", Value: clip(raw.Type, 64), Reason: "not a policy type that HNS has here", Rule: "policy-type"}}
+	}
+	if dec == nil {
 		return nil
 	}
 	if len(raw.Settings) == 0 {

@@ -10,6 +10,10 @@ var endpointPolicies = decoders[EndpointPolicy]{
 	"provideraddress": func(r reader) EndpointPolicy { return readProviderAddress(r) },
 	"sdnroute":        func(r reader) EndpointPolicy { return readSDNRoute(r) },
 	"vlan":            func(r reader) EndpointPolicy { return VLAN{IsolationID: uint32(r.uint("IsolationId", 32))} },
+
+	"acl": nil, "encapoverhead": nil, "encryption": nil, "interfaceconstraint": nil, "interfaceparameters": nil,
+	"iov": nil, "l2driver": nil, "l4proxy": nil, "l4wfpproxy": nil, "portmapping": nil, "portname": nil,
+	"qos": nil, "tieracl": nil,
 }
 
 var (

@@ -11,6 +11,9 @@ var networkPolicies = decoders[NetworkPolicy]{
 	"drmacaddress":      func(r reader) NetworkPolicy { return DRMACAddress{Address: r.mac("Address")} },
 	"hostroute":         func(reader) NetworkPolicy { return HostRoute{} },
 	"remotesubnetroute": func(r reader) NetworkPolicy { return readRemoteSubnetRoute(r) },
+
+	"automaticdns": nil, "interfaceconstraint": nil, "l4proxy": nil, "layerconstraint": nil, "neighbordiscovery": nil,
+	"networkacl": nil, "setpolicy": nil, "sourcemacaddress": nil, "vswitchextension": nil, "vxlanport": nil,
 }
 
 var subnetPolicies = decoders[SubnetPolicy]{

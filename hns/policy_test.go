@@ -233,6 +233,8 @@ func TestDecodeEndpointPolicy(t *testing.T) {
 		`{"Type":"HostRoute","Extra":1}`:  {`extra | 1 | `},
 		`{"Type":"ACL","B":1,"Action":2}`: {`action | 2 | `, `b | 1 | `},
 		`{"Type":"OutBoundNAT","Settings":{},"ExceptionList":["10.0.0.0/8"]}`: {`exceptionlist | ["10.0.0.0/8"] | `},
+		// The exceptions were lost in silence once (projectcalico/cni-plugin#1067).
+		`{"Type":"OutBoundNAT","ExceptionList":["10.0.0.0/8"]}`: {`exceptionlist | ["10.0.0.0/8"] | `},
 	} {
 		p, err := hns.DecodeEndpointPolicy([]byte(doc))
 		if p != nil {
@@ -241,14 +243,6 @@ func TestDecodeEndpointPolicy(t *testing.T) {
 		same(t, doc, want, complaints(err))
 		wantIs(t, err, hns.ErrInvalid, hns.ErrInvalidPolicy)
 	}
-	// Without settings a type that has a struct is refused when it is written,
-	// so here it passes; the exceptions were lost in silence once
-	// (projectcalico/cni-plugin#1067).
-	p, err = hns.DecodeEndpointPolicy([]byte(`{"Type":"OutBoundNAT","ExceptionList":["10.0.0.0/8"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "refused later", []string{"Settings |  | "}, complaints(hns.CheckEndpointPolicy(p)))
 }
 
 func TestCheckEndpointPolicy(t *testing.T) {
@@ -278,6 +272,9 @@ func TestCheckEndpointPolicy(t *testing.T) {
 		{"raw of no struct", raw("ACL", `{"Action":"Block","LocalAddresses":"Any"}`), nil},
 		{"raw without settings", hns.RawPolicy{Type: "L2Driver"}, nil},
 		{"raw without type", raw("", `{}`), []string{"Type |  | "}},
+		{"raw of no type of the schema", raw("Bogus", `{}`), []string{"Type | Bogus | policy-type"}},
+		{"raw of another schema", raw("PA", `{"PA":"192.0.2.7"}`), []string{"Type | PA | policy-type"}}, // projectcalico/calico#8465
+		{"raw of a network", raw("RemoteSubnetRoute", `{}`), []string{"Type | RemoteSubnetRoute | policy-type"}},
 		{"raw and no JSON", raw("ACL", `{"Action":`), []string{`Settings | {"Action": | `}},
 		{"raw, judged as its type", raw("sdnROUTE", `{"DestinationPrefix":"<cidr>","NextHop":7}`), []string{"Settings.DestinationPrefix | <cidr> | ", "Settings.NextHop | 7 | "}},
 		{"raw with extra members", raw("VLAN", `{"IsolationId":0,"New":1}`), []string{"Settings.IsolationId | 0 | vlan-range"}},

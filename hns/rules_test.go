@@ -61,5 +61,5 @@ func checkRules[T any](t *testing.T, good func() *T, create func(*testing.T, *T,
 var listedRules = map[string]bool{
 	"dns-search": true, "dns-server": true, "gateway-outside": true, "host-bits": true, "ipam-type": true,
 	"namespace-in-create": true, "namespace-type": true, "network-name": true, "network-type": true,
-	"one-address-per-family": true, "overlay-vsid": true, "schema1-name": true, "vlan-range": true, "vni-range": true,
+	"one-address-per-family": true, "overlay-vsid": true, "policy-type": true, "schema1-name": true, "vlan-range": true, "vni-range": true,
 }

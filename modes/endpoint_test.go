@@ -147,11 +147,7 @@ func TestPlanPodEndpointErrors(t *testing.T) {
 		// The exceptions of the older API do nothing in this one, so pods were
 		// translated (projectcalico/cni-plugin#1067).
 		{"members beside the settings", bridgePod(func(p in) {
-			pol, err := hns.DecodeEndpointPolicy([]byte(`{"Type":"OutBoundNAT","ExceptionList":["10.50.0.0/16","10.96.0.0/12"]}`))
-			if err != nil {
-				panic(err)
-			}
-			p.Policies = []hns.EndpointPolicy{pol}
+			p.Policies = []hns.EndpointPolicy{hns.RawPolicy{Type: "OutBoundNAT"}} // what is left of {"Type":"OutBoundNAT","ExceptionList":…}
 		}), []string{"Policies[0].Settings |"}, nil},
 		// Text that was to be replaced (containerd/containerd#5729).
 		{"placeholder", bridgePod(func(p in) {

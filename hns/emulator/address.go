@@ -104,7 +104,7 @@ func (tx *tx) checkAddress(n *network, a netip.Addr, remote bool) error {
 		if tx.opts.RemoteAddressMayShadow && tx.endpoints[id].remote() != remote {
 			continue
 		}
-		return failure(hns.CodeObjectAlreadyInUse)
+		return failure(hns.CodeObjectAlreadyExists)
 	}
 	return nil
 }

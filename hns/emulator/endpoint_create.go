@@ -114,7 +114,7 @@ func (c *creation) addAddress(a netip.Addr, bits int) error {
 	}
 	for _, x := range c.configs {
 		if x.address == a {
-			return failure(hns.CodeObjectAlreadyInUse)
+			return failure(hns.CodeObjectAlreadyExists)
 		}
 	}
 	sub, ok := c.n.subnetOf(a)

@@ -43,9 +43,9 @@ func TestFaultHitsTheNthCall(t *testing.T) {
 func TestFaultBeforeAndAfterTheEffect(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		n := newNode(t)
-		n.Inject(emulator.Fault{Verb: hns.VerbCreate, After: after, Code: hns.CodeObjectAlreadyInUse, Text: "eigener Text"})
+		n.Inject(emulator.Fault{Verb: hns.VerbCreate, After: after, Code: hns.CodeObjectAlreadyExists, Text: "eigener Text"})
 		_, err := n.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(network("lake", "L2Bridge", "10.50.3.0/24"))})
-		if n.code(err) != hns.CodeObjectAlreadyInUse || message(err) != "eigener Text" {
+		if n.code(err) != hns.CodeObjectAlreadyExists || message(err) != "eigener Text" {
 			t.Errorf("error %v", err)
 		}
 		if got := len(n.list(hns.KindNetwork, "")) == 1; got != after {

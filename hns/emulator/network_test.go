@@ -190,8 +190,8 @@ func TestNATNetworksOverlap(t *testing.T) {
 		single bool
 		want   hns.Code
 	}{
-		{"172.30.8.0/24", false, hns.CodeObjectAlreadyInUse},
-		{"172.16.0.0/12", false, hns.CodeObjectAlreadyInUse},
+		{"172.30.8.0/24", false, hns.CodeObjectAlreadyExists},
+		{"172.16.0.0/12", false, hns.CodeObjectAlreadyExists},
 		{"172.31.0.0/24", false, 0},
 		{"172.31.0.0/24", true, hns.CodeInvalidParameter},
 	}

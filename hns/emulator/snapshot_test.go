@@ -85,7 +85,7 @@ func TestSnapshotLoadsBack(t *testing.T) {
 		t.Errorf("name: %s", code)
 	}
 	lake := again.parse(text(t, again.list(hns.KindNetwork, `{"Name":"lake"}`)[0], "ID"))
-	if _, code := again.create(hns.KindEndpoint, endpoint(lake, "x", ip("10.50.3.2"))); code != hns.CodeObjectAlreadyInUse {
+	if _, code := again.create(hns.KindEndpoint, endpoint(lake, "x", ip("10.50.3.2"))); code != hns.CodeObjectAlreadyExists {
 		t.Errorf("address: %s", code)
 	}
 	if _, code := again.create(hns.KindEndpoint, endpoint(lake, "x", policies(mapping(8088, "")))); code != hns.CodePortExists {
@@ -145,7 +145,7 @@ func TestLoadForeignDump(t *testing.T) {
 		}
 	}
 	l2 := n.parse("0588028c-a1ae-46a3-85b5-a3ebc27deaad")
-	for want, address := range map[hns.Code]string{hns.CodeObjectAlreadyInUse: "10.244.0.6", 0: "10.244.0.7"} {
+	for want, address := range map[hns.Code]string{hns.CodeObjectAlreadyExists: "10.244.0.6", 0: "10.244.0.7"} {
 		if _, code := n.create(hns.KindEndpoint, endpoint(l2, "x", ip(address))); code != want {
 			t.Errorf("%s: %s, want %s", address, code, want)
 		}

@@ -206,7 +206,7 @@ func (tx *tx) checkNAT(n *network) error {
 		for _, other := range tx.networks[id].subnets {
 			for _, s := range n.subnets {
 				if s.prefix.Overlaps(other.prefix) {
-					return failure(hns.CodeObjectAlreadyInUse)
+					return failure(hns.CodeObjectAlreadyExists)
 				}
 			}
 		}

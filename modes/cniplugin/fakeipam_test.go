@@ -20,6 +20,7 @@ type fakeIPAM struct {
 	// script holds functions by verb ("ADD", "DEL", "CHECK") that are called in
 	// turn, each for one call; nil and the end of the list mean no interference.
 	script map[string][]interference
+	pass   func()
 
 	mu      sync.Mutex
 	subnets []netip.Prefix
@@ -28,8 +29,9 @@ type fakeIPAM struct {
 	configs [][]byte
 }
 
-// interference stands between the fake and its caller: do does the work.
-type interference func(ctx context.Context, do func() error) error
+// interference stands between the fake and its caller: do does the work, pass makes
+// the deadline pass.
+type interference func(ctx context.Context, do func() error, pass func()) error
 
 var _ ipam.IPAM = (*fakeIPAM)(nil)
 
@@ -44,21 +46,33 @@ func (f *fakeIPAM) on(verb string, is ...interference) {
 
 // before fails a call that does nothing; after fails one that did its work.
 func before(err error) interference {
-	return func(context.Context, func() error) error { return err }
+	return func(context.Context, func() error, func()) error { return err }
 }
 
 func after(err error) interference {
-	return func(_ context.Context, do func() error) error { _ = do(); return err }
+	return func(_ context.Context, do func() error, _ func()) error { _ = do(); return err }
 }
 
-// stuck waits for the context, as a plugin does that is killed at the deadline.
-func stuck(ctx context.Context, do func() error) error {
+// panics is a panic, and panicsAfter one when the work is done.
+func panics(context.Context, func() error, func()) error { panic("index out of range") }
+
+func panicsAfter(_ context.Context, do func() error, _ func()) error {
+	_ = do()
+	panic("index out of range")
+}
+
+// killed is a plugin that is stopped at the deadline, and killedAfter one that had
+// done its work by then.
+func killed(ctx context.Context, _ func() error, pass func()) error {
+	pass()
 	<-ctx.Done()
 	return fmt.Errorf("%w: %w", ipam.ErrOutcomeUnknown, context.Cause(ctx))
 }
 
-// stuckAfter is stuck after its work.
-func stuckAfter(ctx context.Context, do func() error) error { _ = do(); return stuck(ctx, nil) }
+func killedAfter(ctx context.Context, do func() error, pass func()) error {
+	_ = do()
+	return killed(ctx, do, pass)
+}
 
 func (f *fakeIPAM) run(ctx context.Context, verb string, req ipam.Request, do func(key string) error) error {
 	f.mu.Lock()
@@ -77,7 +91,7 @@ func (f *fakeIPAM) run(ctx context.Context, verb string, req ipam.Request, do fu
 	if next == nil {
 		return work()
 	}
-	return next(ctx, work)
+	return next(ctx, work, f.pass)
 }
 
 func (f *fakeIPAM) Allocate(ctx context.Context, req ipam.Request) (lease *ipam.Lease, err error) {

@@ -150,14 +150,11 @@ func TestHangs(t *testing.T) {
 			t.Run(fmt.Sprintf("ADD %s %s after=%v", c.verb, c.kind, after), func(t *testing.T) {
 				n, before := faultyNode(t)
 				p := n.pod("sbx-01")
-				remove := n.hns.Inject(emulator.Fault{Verb: c.verb, Kind: c.kind, After: after, Hang: hang(t)})
+				ctx, remove := n.hangs(c, after)
 				var err error
-				quickly(t, func() { _, err = p.add(faultConfig, soon) })
+				quickly(t, func() { _, err = p.addUntil(ctx, faultConfig) })
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, hns.ErrOutcomeUnknown) || codeOf(err) != 11 {
 					t.Errorf("code %d, %v; want 11, DeadlineExceeded and ErrOutcomeUnknown", codeOf(err), err)
-				}
-				if err != nil && !strings.Contains(err.Error(), "gave up after 150ms") {
-					t.Errorf("error %q does not say which deadline it was", err)
 				}
 				consistent(t, n)
 				if kept := len(n.ipam.leases()) > 1; kept != (c.verb == hns.VerbCreate && c.kind == hns.KindEndpoint) {
@@ -173,15 +170,35 @@ func TestHangs(t *testing.T) {
 			n, before := faultyNode(t)
 			p := n.pod("sbx-01")
 			p.mustAdd(faultConfig)
-			remove := n.hns.Inject(emulator.Fault{Verb: c.verb, Kind: c.kind, Hang: hang(t)})
+			ctx, remove := n.hangs(c, false)
 			var err error
-			quickly(t, func() { err = p.del(soon) })
+			quickly(t, func() { err = p.delUntil(ctx) })
 			if !errors.Is(err, context.DeadlineExceeded) || codeOf(err) != 11 {
 				t.Errorf("code %d, %v; want 11 and DeadlineExceeded", codeOf(err), err)
 			}
 			consistent(t, n)
 			remove()
 			delUntilClean(t, p, before)
+		})
+	}
+}
+
+// The deadline of the configuration.
+func TestTimeout(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbList, Times: -1, Hang: hang(t)})
+	args := p.args(p.config(soon, `"prevResult": {"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3/24"}]}`))
+	for verb, call := range map[string]func() error{
+		"ADD":   func() error { _, err := n.plugin.Add(t.Context(), args); return err },
+		"CHECK": func() error { return n.plugin.Check(t.Context(), args) },
+		"DEL":   func() error { return n.plugin.Del(t.Context(), args) },
+	} {
+		quickly(t, func() {
+			err := call()
+			if !errors.Is(err, context.DeadlineExceeded) || codeOf(err) != 11 || !strings.Contains(err.Error(), verb+" of sbx-01 gave up after 100ms") {
+				t.Errorf("%s: code %d, %v; want 11 and the deadline", verb, codeOf(err), err)
+			}
 		})
 	}
 }
@@ -198,11 +215,12 @@ func TestCreateThatComesLate(t *testing.T) {
 		o.OnLate = func(r hns.LateResult) { late <- r }
 		return open(o)
 	}
-	remove := n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Hang: release})
-	if _, err := p.add(faultConfig, soon); err == nil {
+	ctx, pass := deadline()
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Exit: pass})
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Hang: release})
+	if _, err := p.addUntil(ctx, faultConfig); err == nil {
 		t.Fatal("succeeded")
 	}
-	remove()
 	close(release)
 	if r := <-late; r.Err != nil {
 		t.Fatal(r.Err)
@@ -216,8 +234,7 @@ func TestCreateThatComesLate(t *testing.T) {
 
 // Each step of IPAM fails, before or after its work, or is stopped at the deadline.
 func TestIPAMFaults(t *testing.T) {
-	// doesNothing is the lease of nobody: no address in it.
-	empty := func(ctx context.Context, do func() error) error { return nil }
+	empty := func(context.Context, func() error, func()) error { return nil }
 	tests := []struct {
 		name string
 		add  interference // of ADD's Allocate
@@ -229,13 +246,13 @@ func TestIPAMFaults(t *testing.T) {
 		{"no address left", before(ipam.ErrNoAddress), 0, nil, ipam.ErrNoAddress, false},
 		{"fails", before(errBroken), 0, nil, errBroken, false},
 		{"gives nothing", empty, 0, nil, ipam.ErrNoAddress, false},
-		{"killed before", stuck, 0, nil, ipam.ErrOutcomeUnknown, false},
-		{"killed after", stuckAfter, 0, nil, ipam.ErrOutcomeUnknown, false},
-		{"panics", func(context.Context, func() error) error { panic("out of range") }, 0, nil, nil, false},
-		{"panics after", func(_ context.Context, do func() error) error { _ = do(); panic("out of range") }, 0, nil, nil, false},
+		{"killed before", killed, 0, nil, ipam.ErrOutcomeUnknown, false},
+		{"killed after", killedAfter, 0, nil, ipam.ErrOutcomeUnknown, false},
+		{"panics", panics, 0, nil, nil, false},
+		{"panics after", panicsAfter, 0, nil, nil, false},
 		{"release fails", nil, hns.CodeInvalidParameter, before(errBroken), hns.ErrInvalid, true},
 		{"release fails after", nil, hns.CodeInvalidParameter, after(errBroken), hns.ErrInvalid, false},
-		{"release panics", nil, hns.CodeInvalidParameter, func(context.Context, func() error) error { panic("x") }, hns.ErrInvalid, true},
+		{"release panics", nil, hns.CodeInvalidParameter, panics, hns.ErrInvalid, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -246,8 +263,10 @@ func TestIPAMFaults(t *testing.T) {
 			if tt.hns != 0 {
 				n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: tt.hns})
 			}
+			ctx, pass := deadline()
+			n.ipam.pass = pass
 			var err error
-			quickly(t, func() { _, err = p.add(faultConfig, soon) })
+			quickly(t, func() { _, err = p.addUntil(ctx, faultConfig) })
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
@@ -265,15 +284,17 @@ func TestIPAMFaults(t *testing.T) {
 
 // DEL's IPAM fails: the endpoint is gone by then, and DEL is repeated for the rest.
 func TestDelIPAMFaults(t *testing.T) {
-	for name, f := range map[string]interference{"before": before(errBroken), "after": after(errBroken), "killed": stuck,
-		"panics": func(context.Context, func() error) error { panic("x") }} {
+	for name, f := range map[string]interference{"before": before(errBroken), "after": after(errBroken), "killed": killed,
+		"panics": panics} {
 		t.Run(name, func(t *testing.T) {
 			n, alone := faultyNode(t)
 			p := n.pod("sbx-01")
 			p.mustAdd(faultConfig)
 			n.ipam.on("DEL", f)
+			ctx, pass := deadline()
+			n.ipam.pass = pass
 			var err error
-			quickly(t, func() { err = p.del(soon) })
+			quickly(t, func() { err = p.delUntil(ctx) })
 			if err == nil {
 				t.Error("succeeded")
 			}
@@ -287,7 +308,7 @@ func TestDelIPAMFaults(t *testing.T) {
 // (kubernetes/kubernetes#74766): the endpoint is used.
 func TestExistsAfterEffect(t *testing.T) {
 	n := newBridge(t, nil)
-	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: hns.CodeObjectAlreadyInUse, After: true})
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: hns.CodeObjectAlreadyExists, After: true})
 	p := n.pod("sbx-01")
 	res := p.mustAdd()
 	if err := p.check(res); err != nil {

@@ -112,7 +112,11 @@ func (p *pod) args(conf []byte) *skel.CmdArgs {
 }
 
 func (p *pod) add(members ...string) (*types100.Result, error) {
-	return p.plugin.Add(context.Background(), p.args(p.config(members...)))
+	return p.addUntil(context.Background(), members...)
+}
+
+func (p *pod) addUntil(ctx context.Context, members ...string) (*types100.Result, error) {
+	return p.plugin.Add(ctx, p.args(p.config(members...)))
 }
 
 func (p *pod) mustAdd(members ...string) *types100.Result {
@@ -125,7 +129,11 @@ func (p *pod) mustAdd(members ...string) *types100.Result {
 }
 
 func (p *pod) del(members ...string) error {
-	return p.plugin.Del(context.Background(), p.args(p.config(members...)))
+	return p.delUntil(context.Background(), members...)
+}
+
+func (p *pod) delUntil(ctx context.Context, members ...string) error {
+	return p.plugin.Del(ctx, p.args(p.config(members...)))
 }
 
 func (p *pod) mustDel(members ...string) {
@@ -228,8 +236,23 @@ func hang(tb testing.TB) chan struct{} {
 	return c
 }
 
-// soon is a deadline for a verb that is meant to meet it.
-const soon = `"timeout": "150ms"`
+// soon is a deadline for a verb that must come to it, however slow the machine.
+const soon = `"timeout": "100ms"`
+
+// deadline returns a context whose deadline comes when pass is called: no test
+// waits for a clock.
+func deadline() (ctx context.Context, pass func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return ctx, func() { cancel(context.DeadlineExceeded) }
+}
+
+// hangs makes the call hang, and the deadline pass then, until remove is called.
+func (n *node) hangs(c call, after bool) (ctx context.Context, remove func()) {
+	ctx, pass := deadline()
+	first := n.hns.Inject(emulator.Fault{Verb: c.verb, Kind: c.kind, After: after, Exit: pass})
+	second := n.hns.Inject(emulator.Fault{Verb: c.verb, Kind: c.kind, After: after, Hang: hang(n.tb)})
+	return ctx, func() { first(); second() }
+}
 
 // quickly fails the test if f has not come back within a minute: it must not
 // depend on the call that hangs.
