@@ -76,6 +76,11 @@ func (a *adding) prepare(ctx context.Context) error {
 	if err := a.planWithoutAddress(); err != nil {
 		return err
 	}
+	if nat := a.nat(); nat != nil {
+		for _, w := range nat.Warnings() {
+			a.Log.Warn("ipMasq", "exception", w.Value, "warning", w.Reason)
+		}
+	}
 	var err error
 	a.ipamConfig, err = a.run.reserve()
 	return err
@@ -211,9 +216,10 @@ func (a *adding) mayRemain(err error) bool {
 }
 
 // explain says which policies HNS was sent, if it refused one: it never says
-// which (projectcalico/calico#8465, containernetworking/plugins#1004).
+// which (projectcalico/calico#8465, containernetworking/plugins#1004). What was
+// not sent for a policy has its path.
 func (a *adding) explain(err error) error {
-	if a.sent == nil || !errors.Is(err, hns.ErrInvalidPolicy) {
+	if a.sent == nil || !errors.Is(err, hns.ErrInvalidPolicy) || hns.FieldErrors(err) != nil {
 		return err
 	}
 	var texts []string

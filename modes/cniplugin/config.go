@@ -1,6 +1,7 @@
 package cniplugin
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ type Config struct {
 	StateDir, LogFile string
 	// PrevResult is the result of an earlier plugin or, for CHECK, of ADD.
 	PrevResult json.RawMessage
-	// Raw is the configuration as it was.
+	// Raw is the configuration as it was, but for a byte order mark.
 	Raw []byte
 
 	logLevel slog.Level
@@ -142,7 +143,7 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 		return nil, nil, &Error{Code: codeDecoding, Err: fmt.Errorf("configuration: %w", err)}
 	}
 	c := &Config{CNIVersion: cmp.Or(w.CNIVersion, "0.1.0"), Name: w.Name,
-		IPAM: present(w.IPAM), PrevResult: present(w.PrevResult), Raw: stdin}
+		IPAM: present(w.IPAM), PrevResult: present(w.PrevResult), Raw: bytes.TrimPrefix(stdin, []byte("\ufeff"))}
 	if err := checkNetworkName(c.Name); err != nil {
 		return nil, nil, c.invalid([]error{err})
 	}

@@ -54,21 +54,28 @@ func (r *run) own(_ context.Context, e *hns.Endpoint) (bool, error) {
 	if r.p.IPAM != nil || !ipam.IsHostLocal(r.Config.IPAMType) {
 		return true, nil
 	}
-	var conf struct {
-		DataDir string `json:"dataDir"`
-	}
-	if err := json.Unmarshal(r.Config.IPAM, &conf); err != nil {
+	dir, ok := dataDir(r.Config.IPAM)
+	if !ok {
 		return true, nil // host-local will not find its leases either
 	}
 	var errs []error
 	for _, a := range e.Addresses() {
-		l, ok, err := ipam.LeaseOf(conf.DataDir, r.Config.Name, a)
+		l, ok, err := ipam.LeaseOf(dir, r.Config.Name, a)
 		errs = append(errs, err)
 		if ok && l.ContainerID == r.ContainerID && l.IfName != "" && l.IfName != r.IfName {
-			r.Log.Info("endpoint left alone", "endpoint", e.ID.String(), "belongs to", l.IfName)
+			r.Log.Info("endpoint left alone", "endpoint", e.ID.String(), "interface of it", l.IfName)
 			return false, nil
 		}
 	}
 	err := errors.Join(errs...)
 	return err == nil, err
+}
+
+// dataDir returns where host-local keeps its leases.
+func dataDir(ipamConfig json.RawMessage) (dir string, ok bool) {
+	var conf struct {
+		DataDir string `json:"dataDir"`
+	}
+	err := json.Unmarshal(ipamConfig, &conf)
+	return conf.DataDir, err == nil
 }

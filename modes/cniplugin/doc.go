@@ -20,8 +20,10 @@
 // only after the endpoint: an address is never free while HNS still has it.
 //
 // A sandbox has one interface on a network. The ADD of a second one is refused,
-// since the lease is another interface's. Where HNS gives the addresses there is
-// no lease to tell by, and the second ADD gets the first one's answer.
+// since the lease is another interface's, and the DEL that follows leaves the
+// first alone, if it is host-local that can tell whose the lease is. Where HNS
+// gives the addresses there is none, and the second ADD gets the first one's
+// answer.
 //
 // # Locks and time
 //
@@ -46,8 +48,7 @@
 // Policies are those of HNS schema 2, or of v1, which are flat: OutBoundNAT,
 // ROUTE or SDNROUTE, PA and NAT are converted, others refused. Host bits of
 // prefixes are cleared. What package hns has no struct for goes to HNS as it
-// stands, if the schema has the type; a type that is newer than that can be added
-// in a hook.
+// stands, if the schema has the type.
 //
 // ipMasq false means no source NAT, true means NAT; without it ipMasqNetwork
 // asks for it on L2Bridge. Exceptions are ipMasqNetwork and ipMasqNetworks, on

@@ -73,7 +73,7 @@ func code(err error, fromPlugin *types.Error) uint {
 	case errors.Is(err, hns.ErrUnavailable), errors.Is(err, hns.ErrOutcomeUnknown), errors.Is(err, hns.ErrNotSent),
 		errors.Is(err, ipam.ErrOutcomeUnknown), errors.Is(err, modes.ErrNotReady), errors.Is(err, context.DeadlineExceeded):
 		return codeTryAgain
-	case errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, hns.ErrInvalidPolicy):
+	case errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, hns.ErrInvalidPolicy), errors.Is(err, ipam.ErrPluginNotFound):
 		return codeInvalidConfig
 	}
 	return types.ErrInternal

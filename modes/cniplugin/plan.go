@@ -52,7 +52,7 @@ func (r *run) unplanned(err error) error {
 	if err == nil {
 		return nil
 	}
-	code := uint(codeInvalidConfig)
+	code := codeInvalidConfig
 	if errors.Is(err, modes.ErrNotReady) && hns.FieldErrors(err) == nil {
 		code = codeTryAgain
 	}
@@ -150,9 +150,6 @@ func (r *run) nat() *modes.NATIntent {
 		for _, s := range r.Network.Subnets() {
 			n.Exceptions = append(n.Exceptions, s.Prefix)
 		}
-	}
-	for _, w := range n.Warnings() {
-		r.Log.Warn("ipMasq", "exception", w.Value, "warning", w.Reason)
 	}
 	return n
 }

@@ -72,11 +72,6 @@ func (p *configParser) policy(path string, raw json.RawMessage) hns.EndpointPoli
 	return nil
 }
 
-// schemaPolicies are the policies that an endpoint can have (HNS schema 2.16,
-// EndpointPolicyType), in small letters.
-var schemaPolicies = []string{"acl", "encapoverhead", "encryption", "firewall", "interfaceconstraint", "interfaceparameters", "iov",
-	"l2driver", "l4proxy", "l4wfpproxy", "outboundnat", "portmapping", "portname", "provideraddress", "qos", "sdnroute", "tieracl", "vlan"}
-
 // v1Policy says how a policy of the v1 schema reads in schema 2.
 type v1Policy struct {
 	schema2 string
@@ -110,9 +105,12 @@ var (
 
 // protocolNumber reads TCP and UDP as their numbers, which v1 takes as text.
 func protocolNumber(raw json.RawMessage) (json.RawMessage, error) {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
+	if !bytes.HasPrefix(raw, []byte(`"`)) {
 		return raw, nil // a number already; HNS says what else is wrong
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return nil, err
 	}
 	n, ok := protocols[strings.ToLower(text)]
 	if !ok {
@@ -138,20 +136,17 @@ func reservedFlag(raw json.RawMessage) (json.RawMessage, error) {
 // v1 name of a member that stands in Settings, where HNS would not see it
 // (projectcalico/cni-plugin#1067). A flat policy of another type is an error:
 // HNS would refuse it, and without a word of which one (projectcalico/calico#8465).
-// So is a type that the schema has not. Others go to HNS as they stand.
+// What is in schema 2 stays as it is.
 func toSchema2(raw json.RawMessage, members map[string]json.RawMessage) ([]byte, error) {
 	typeName, settings, flat, err := splitPolicy(members)
 	if err != nil {
 		return nil, err
 	}
 	v1, known := v1Policies[strings.ToLower(typeName)]
-	switch {
-	case known:
-	case !slices.Contains(schemaPolicies, strings.ToLower(typeName)):
-		return nil, &hns.FieldError{Path: "Type", Value: typeName, Reason: "endpoints have no such policy"}
-	case len(flat) > 0:
-		return nil, fmt.Errorf("policy %s has members beside Type and Settings; schema 2 wants them inside Settings", typeName)
-	default:
+	if !known {
+		if len(flat) > 0 {
+			return nil, fmt.Errorf("policy %s has members beside Type and Settings; schema 2 wants them inside Settings", typeName)
+		}
 		return raw, nil
 	}
 	out := map[string]json.RawMessage{}

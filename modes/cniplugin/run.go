@@ -118,12 +118,12 @@ const (
 )
 
 func (r *run) close(err error) {
-	if r.Log != nil {
-		level, attrs := slog.LevelInfo, []any{"took", time.Since(r.start)}
-		if err != nil {
-			level, attrs = slog.LevelError, append(attrs, "error", err)
-		}
-		r.Log.Log(context.Background(), level, "done", attrs...)
+	switch took := time.Since(r.start); {
+	case r.Log == nil:
+	case err != nil:
+		r.Log.Error("done", "took", took, "error", err)
+	default:
+		r.Log.Info("done", "took", took)
 	}
 	for _, f := range slices.Backward(r.end) {
 		f()

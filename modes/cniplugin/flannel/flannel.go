@@ -178,7 +178,7 @@ func parse(stdin []byte) (*delegate.Config, error) {
 	if err == nil {
 		return cfg, nil
 	}
-	code := uint(codeInvalidConfig)
+	code := codeInvalidConfig
 	var syntax *delegate.SyntaxError
 	if errors.As(err, &syntax) {
 		code = codeDecoding

@@ -1,0 +1,128 @@
+package cniplugin_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator"
+)
+
+// HNS says "object already exists" although it made the endpoint
+// (kubernetes/kubernetes#74766): the endpoint is used.
+func TestExistsAfterEffect(t *testing.T) {
+	n := newBridge(t, nil)
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: hns.CodeObjectAlreadyExists, After: true})
+	p := n.pod("sbx-01")
+	res := p.mustAdd()
+	if err := p.check(res); err != nil {
+		t.Error(err)
+	}
+	p.mustDel()
+	if got := n.state(); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// The address belongs to an endpoint that a crash left (docker/for-win#13965): the
+// error names it, and it is not touched.
+func TestAddressHeldByAnother(t *testing.T) {
+	n := newBridge(t, nil)
+	_, err := n.client.Endpoints.Create(t.Context(), &hns.Endpoint{Name: "old-07_lake", Network: n.network.ID, IPConfigs: []hns.IPConfig{{Address: prefixes("10.50.3.3/24")[0].Addr()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := n.state()
+	_, err = n.pod("sbx-01").add()
+	if !errors.Is(err, hns.ErrAddressInUse) || !strings.Contains(err.Error(), "old-07_lake") {
+		t.Errorf("error %v, want ErrAddressInUse and the holder's name", err)
+	}
+	if diff := cmp.Diff(want, n.state()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The namespace is gone when ADD comes to it: nothing is left.
+func TestNamespaceGone(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	if err := n.client.Namespaces.Delete(t.Context(), p.namespace); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.add(); !errors.Is(err, hns.ErrNotFound) {
+		t.Errorf("error %v, want ErrNotFound", err)
+	}
+	if got := n.state(); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// The service is stopped: nothing is known, so nothing is done, and the runtime
+// hears "try again" (kubernetes/kubernetes#139519 took it for "not found").
+func TestStoppedService(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	res := p.mustAdd()
+	want := n.state()
+	n.hns.Stop()
+	_, errAdd := n.plugin.Add(t.Context(), p.args(p.config()))
+	for verb, err := range map[string]error{"ADD": errAdd, "CHECK": p.check(res), "DEL": p.del()} {
+		if codeOf(err) != 11 || !errors.Is(err, hns.ErrUnavailable) || errors.Is(err, hns.ErrNotFound) {
+			t.Errorf("%s: code %d, %v; want 11 and ErrUnavailable", verb, codeOf(err), err)
+		}
+	}
+	n.hns.Start()
+	if diff := cmp.Diff(want, n.state()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	p.mustDel()
+}
+
+// The look-up of the endpoint fails: that is not "there is none"
+// (containernetworking/plugins#215).
+func TestLookUpFails(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbList, Kind: hns.KindEndpoint, Code: hns.CodeAccessDenied})
+	if _, err := p.add(); !errors.Is(err, hns.ErrDenied) {
+		t.Errorf("error %v, want ErrDenied", err)
+	}
+	if asked := n.ipam.asked(); len(asked) > 0 {
+		t.Errorf("IPAM was asked: %v", asked)
+	}
+}
+
+// One sandbox's call hangs; another sandbox goes on.
+func TestHangOfOneSandbox(t *testing.T) {
+	n := newBridge(t, nil)
+	stuckPod := n.pod("sbx-01")
+	stuckPod.mustAdd()
+	hit, over := make(chan struct{}), make(chan error, 1)
+	done := make(chan struct{})
+	t.Cleanup(func() { <-done })
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbDelete, Kind: hns.KindEndpoint, Hang: hang(t), Match: func(hns.Request) bool { close(hit); return true }})
+	go func() {
+		defer close(done)
+		over <- stuckPod.del(`"timeout": "1m"`)
+	}()
+	<-hit
+	quickly(t, func() {
+		p := n.pod("sbx-02")
+		res := p.mustAdd()
+		if err := p.check(res); err != nil {
+			t.Error(err)
+		}
+		select {
+		case err := <-over:
+			t.Errorf("the first came back: %v", err)
+		default:
+		}
+		// Meanwhile the first sandbox is busy.
+		if _, err := stuckPod.add(soon); codeOf(err) != 11 || !strings.Contains(err.Error(), "busy") {
+			t.Errorf("code %d, %v; want 11 and busy", codeOf(err), err)
+		}
+	})
+}
