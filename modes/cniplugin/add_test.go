@@ -232,6 +232,9 @@ func TestAddByTypeOfNetwork(t *testing.T) {
 				if codeOf(err) != types.ErrInvalidNetworkConfig || len(n.state()) > 0 || len(n.ipam.asked()) > 0 {
 					t.Errorf("code %d, %v, left %v", codeOf(err), err, n.state())
 				}
+				if diff := cmp.Diff([]string{"name"}, paths(err)); diff != "" {
+					t.Errorf("paths (-want +got):\n%s", diff)
+				}
 				return
 			}
 			if err != nil {

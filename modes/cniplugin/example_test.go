@@ -161,7 +161,7 @@ func ExampleHooks() {
 	defer os.RemoveAll(plugin.StateDir)
 	plugin.Hooks.BeforeCreate = func(_ context.Context, pod *cniplugin.Pod, e *hns.Endpoint) error {
 		e.Policies = append(e.Policies, hns.RawPolicy{Type: "ACL", Settings: json.RawMessage(
-			`{"Action":"Block","Direction":"Out","RemoteAddresses":"169.254.169.254","Protocols":"6","Priority":200}`)})
+			`{"Action":"Block","Direction":"Out","RemoteAddresses":"169.254.169.254","Protocols":"6","RuleType":"Switch","Priority":200}`)})
 		return nil
 	}
 	ctx := context.Background()

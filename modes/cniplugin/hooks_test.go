@@ -26,7 +26,7 @@ func TestHooks(t *testing.T) {
 		}
 		seen = append(seen, hook)
 	}
-	acl := hns.RawPolicy{Type: "ACL", Settings: json.RawMessage(`{"Action":"Block","Direction":"Out","RemoteAddresses":"169.254.169.254","Protocols":"6","Priority":200}`)}
+	acl := hns.RawPolicy{Type: "ACL", Settings: json.RawMessage(`{"Action":"Block","Direction":"Out","RemoteAddresses":"169.254.169.254","Protocols":"6","RuleType":"Switch","Priority":200}`)}
 	n.plugin.Hooks = cniplugin.Hooks{
 		BeforeCreate: func(_ context.Context, pod *cniplugin.Pod, e *hns.Endpoint) error {
 			see("BeforeCreate", pod, true)

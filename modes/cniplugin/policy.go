@@ -78,7 +78,7 @@ type v1Policy struct {
 	// members maps names of v1, in small letters, to names of schema 2.
 	members map[string]string
 	// convert turns the value of a member, by its name of v1, into that of
-	// schema 2.
+	// schema 2; nil leaves the member out.
 	convert map[string]func(json.RawMessage) (json.RawMessage, error)
 }
 
@@ -126,7 +126,7 @@ func reservedFlag(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("ExternalPortReserved is not true or false")
 	}
 	if !on {
-		return json.RawMessage("0"), nil
+		return nil, nil
 	}
 	return json.RawMessage("4"), nil
 }
@@ -164,6 +164,9 @@ func toSchema2(raw json.RawMessage, members map[string]json.RawMessage) ([]byte,
 			if f := v1.convert[strings.ToLower(name)]; f != nil {
 				if value, err = f(value); err != nil {
 					return nil, err
+				}
+				if changed = true; value == nil {
+					continue
 				}
 			}
 			if _, twice := out[schema2]; twice {

@@ -3,13 +3,11 @@ package cniplugin_test
 import (
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
@@ -29,48 +27,37 @@ func policies(values ...string) ([]hns.EndpointPolicy, error) {
 	return c.Policies, nil
 }
 
-func raw(typ, settings string) hns.RawPolicy {
-	return hns.RawPolicy{Type: typ, Settings: json.RawMessage(settings)}
-}
-
 // Policies of either schema become policies of schema 2.
 func TestPolicies(t *testing.T) {
-	service := netip.MustParsePrefix("10.96.0.0/12")
-	tests := []struct {
-		name, value string
-		want        hns.EndpointPolicy
-	}{
+	const service = `{"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}}`
+	tests := []struct{ name, value, want string }{
 		{"OutBoundNAT", `{"Type": "OutBoundNAT", "Settings": {"Exceptions": ["10.50.0.0/16", "10.96.0.0/12"]}}`,
-			hns.OutBoundNAT{Exceptions: []string{"10.50.0.0/16", "10.96.0.0/12"}}},
+			`{"Type": "OutBoundNAT", "Settings": {"Exceptions": ["10.50.0.0/16", "10.96.0.0/12"]}}`},
 		// projectcalico/cni-plugin#1067: HNS would see no exceptions.
 		{"OutBoundNAT of v1", `{"Type": "OutBoundNAT", "ExceptionList": ["10.50.0.0/16", "10.96.0.0/12"]}`,
-			hns.OutBoundNAT{Exceptions: []string{"10.50.0.0/16", "10.96.0.0/12"}}},
+			`{"Type": "OutBoundNAT", "Settings": {"Exceptions": ["10.50.0.0/16", "10.96.0.0/12"]}}`},
 		{"v1 name in Settings", `{"type": "outboundnat", "settings": {"exceptionList": ["10.50.0.0/16"]}}`,
-			hns.OutBoundNAT{Exceptions: []string{"10.50.0.0/16"}}},
+			`{"Type": "OutBoundNAT", "Settings": {"Exceptions": ["10.50.0.0/16"]}}`},
 		{"VIP of v1", `{"Type": "OutBoundNAT", "VIP": "192.0.2.9", "Destinations": ["198.51.100.0/24"]}`,
-			hns.OutBoundNAT{VirtualIP: netip.MustParseAddr("192.0.2.9"), Destinations: []string{"198.51.100.0/24"}}},
-		{"no exceptions at all", `{"Type": "OutBoundNAT", "Settings": {"Flags": 2}}`, hns.OutBoundNAT{Flags: hns.NATIPv6}},
-		{"ROUTE of v1", `{"Type": "ROUTE", "DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}`,
-			hns.SDNRoute{DestinationPrefix: service, NeedEncap: true}},
+			`{"Type": "OutBoundNAT", "Settings": {"VirtualIP": "192.0.2.9", "Destinations": ["198.51.100.0/24"]}}`},
+		{"no exceptions at all", `{"Type": "OutBoundNAT", "Settings": {"Flags": 2}}`, `{"Type": "OutBoundNAT", "Settings": {"Flags": 2}}`},
+		{"ROUTE of v1", `{"Type": "ROUTE", "DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}`, service},
 		{"SDNROUTE, flat", `{"Type": "SDNROUTE", "DestinationPrefix": "10.96.0.0/12", "NextHop": "10.50.3.2"}`,
-			hns.SDNRoute{DestinationPrefix: service, NextHop: netip.MustParseAddr("10.50.3.2")}},
-		{"SDNRoute", `{"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}}`,
-			hns.SDNRoute{DestinationPrefix: service, NeedEncap: true}},
-		{"PA of v1", `{"Type": "PA", "PA": "192.0.2.7"}`, hns.ProviderAddress{Address: netip.MustParseAddr("192.0.2.7")}},
+			`{"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "NextHop": "10.50.3.2"}}`},
+		{"SDNRoute", service, service},
+		{"PA of v1", `{"Type": "PA", "PA": "192.0.2.7"}`, `{"Type": "ProviderAddress", "Settings": {"ProviderAddress": "192.0.2.7"}}`},
 		{"NAT of v1", `{"Type": "NAT", "Protocol": "udp", "InternalPort": 53, "ExternalPort": 5353, "ExternalPortReserved": true}`,
-			raw("PortMapping", `{"ExternalPort":5353,"Flags":4,"InternalPort":53,"Protocol":17}`)},
+			`{"Type": "PortMapping", "Settings": {"Protocol": 17, "InternalPort": 53, "ExternalPort": 5353, "Flags": 4}}`},
 		{"NAT of v1 by number", `{"Type": "NAT", "Protocol": 6, "InternalPort": 80, "ExternalPort": 8080, "ExternalPortReserved": false}`,
-			raw("PortMapping", `{"ExternalPort":8080,"Flags":0,"InternalPort":80,"Protocol":6}`)},
+			`{"Type": "PortMapping", "Settings": {"Protocol": 6, "InternalPort": 80, "ExternalPort": 8080}}`},
 		// microsoft/hcsshim#1951: Windows Server 2022 refuses host bits.
 		{"host bits", `{"Type": "OutBoundNAT", "ExceptionList": ["172.17.0.1/16", "10.96.0.10"]}`,
-			hns.OutBoundNAT{Exceptions: []string{"172.17.0.0/16", "10.96.0.10"}}},
-		{"host bits of a route", `{"Type": "ROUTE", "DestinationPrefix": "10.96.0.1/12", "NeedEncap": true}`,
-			hns.SDNRoute{DestinationPrefix: service, NeedEncap: true}},
-		{"as it stands", `{"Type": "ACL", "Settings": {"Protocols": "6", "Action": "Block", "Direction": "Out", "RemoteAddresses": "<any>", "Priority": 200}}`,
-			raw("ACL", `{"Protocols": "6", "Action": "Block", "Direction": "Out", "RemoteAddresses": "<any>", "Priority": 200}`)},
-		{"more than the struct holds", `{"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "New": 1}}`,
-			raw("SDNRoute", `{"DestinationPrefix": "10.96.0.0/12", "New": 1}`)},
-		{"without settings", `{"Type": "L2Driver"}`, hns.RawPolicy{Type: "L2Driver"}},
+			`{"Type": "OutBoundNAT", "Settings": {"Exceptions": ["172.17.0.0/16", "10.96.0.10"]}}`},
+		{"host bits of a route", `{"Type": "ROUTE", "DestinationPrefix": "10.96.0.1/12", "NeedEncap": true}`, service},
+		{"as it stands", `{"Type": "ACL", "Settings": {"Protocols": "6", "Action": "Block", "Direction": "Out", "RuleType": "Switch", "Priority": 200, "Id": "<&>"}}`,
+			`{"Type": "ACL", "Settings": {"Protocols": "6", "Action": "Block", "Direction": "Out", "RuleType": "Switch", "Priority": 200, "Id": "<&>"}}`},
+		{"a member that is new", `{"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "New": 1}}`,
+			`{"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "New": 1}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,11 +65,26 @@ func TestPolicies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]hns.EndpointPolicy{tt.want}, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+			sent := policiesOf(t, &hns.Endpoint{Policies: got})
+			if len(sent) != 1 {
+				t.Fatalf("policies %v", sent)
+			}
+			if strings.Contains(sent[0], `\u00`) {
+				t.Errorf("escaped for HTML: %s", sent[0])
+			}
+			if diff := cmp.Diff(decoded(t, tt.want), decoded(t, sent[0])); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
+}
+
+func decoded(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // What HNS would refuse, drop or choke on later is an error with its path.
@@ -144,7 +146,7 @@ func TestBadPolicies(t *testing.T) {
 func TestPolicyThatHNSRefuses(t *testing.T) {
 	n := newBridge(t, nil)
 	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: hns.CodeInvalidPolicy})
-	_, err := n.pod("sbx-01").add(`"policies": [{"name": "EndpointPolicy", "value": {"Type": "ACL", "Settings": {"Action": "Block"}}}]`, `"ipMasq": true`)
+	_, err := n.pod("sbx-01").add(`"policies": [{"name": "EndpointPolicy", "value": {"Type": "ACL", "Settings": {"Action": "Block", "Direction": "Out", "RuleType": "Switch", "Priority": 200}}}]`, `"ipMasq": true`)
 	if !errors.Is(err, hns.ErrInvalidPolicy) || !strings.Contains(err.Error(), "[0] ACL, [1] OutBoundNAT") {
 		t.Errorf("error %v, want ErrInvalidPolicy and the list of policies", err)
 	}

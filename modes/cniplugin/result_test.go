@@ -2,6 +2,7 @@ package cniplugin_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
 )
 
@@ -140,5 +142,64 @@ func TestAddressesThatCannotBe(t *testing.T) {
 				t.Errorf("left %v", got)
 			}
 		})
+	}
+}
+
+// editing is an HNS whose endpoints lack a member when they are read.
+type editing struct {
+	hns.Backend
+	member string
+}
+
+func (b editing) Do(r hns.Request) (hns.Response, error) {
+	resp, err := b.Backend.Do(r)
+	if r.Kind != hns.KindEndpoint {
+		return resp, err
+	}
+	var docs []json.RawMessage
+	for _, d := range resp.Documents {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(d, &members); err != nil {
+			return resp, err
+		}
+		if b.member == "PrefixLength" {
+			members["IpConfigurations"] = json.RawMessage(`[{"IpAddress": "10.50.3.3"}]`)
+		} else {
+			delete(members, b.member)
+		}
+		if d, err = json.Marshal(members); err != nil {
+			return resp, err
+		}
+		docs = append(docs, d)
+	}
+	return hns.Response{Documents: docs}, err
+}
+
+// HNS need not say everything: a length that it leaves out is the subnet's, but
+// without an address there is no pod (Azure/acs-engine#3153 panicked).
+func TestAnswersThatLackSomething(t *testing.T) {
+	n := newBridge(t, nil)
+	leaveOut := func(member string) {
+		n.plugin.Open = func(o *hns.Options) (*hns.Client, error) { return hns.New(editing{n.hns, member}, o), nil }
+	}
+	leaveOut("PrefixLength")
+	p := n.pod("sbx-01")
+	for range 2 { // made, and found
+		if got := p.mustAdd().IPs[0].Address.String(); got != "10.50.3.3/24" {
+			t.Errorf("address %s", got)
+		}
+	}
+	p.mustDel()
+	leaveOut("Routes")
+	if res := p.mustAdd(); res.IPs[0].Gateway != nil || len(res.Routes) > 0 {
+		t.Errorf("result %v", res)
+	}
+	p.mustDel()
+	leaveOut("IpConfigurations")
+	if _, err := p.add(); !errors.Is(err, ipam.ErrNoAddress) {
+		t.Errorf("error %v, want ErrNoAddress", err)
+	}
+	if got := n.state(); len(got) > 0 {
+		t.Errorf("left %v", got)
 	}
 }

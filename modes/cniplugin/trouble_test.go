@@ -126,3 +126,33 @@ func TestHangOfOneSandbox(t *testing.T) {
 		}
 	})
 }
+
+// Opening HNS hangs, fails or panics: the verb comes back, and nothing is left.
+func TestOpenFails(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	stuck := hang(t)
+	for name, tt := range map[string]struct {
+		open func(*hns.Options) (*hns.Client, error)
+		code uint
+		text string
+	}{
+		"fails":  {func(*hns.Options) (*hns.Client, error) { return nil, hns.ErrUnsupportedOS }, 999, "Windows"},
+		"hangs":  {func(*hns.Options) (*hns.Client, error) { <-stuck; return nil, nil }, 11, "gave up after 100ms"},
+		"panics": {func(*hns.Options) (*hns.Client, error) { panic("no such entry point") }, 999, "panic: no such entry point"},
+	} {
+		n.plugin.Open = tt.open
+		var members []string
+		if name == "hangs" {
+			members = append(members, soon)
+		}
+		var err error
+		quickly(t, func() { _, err = p.add(members...) })
+		if codeOf(err) != tt.code || !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("%s: code %d, %v; want %d and %q", name, codeOf(err), err, tt.code, tt.text)
+		}
+	}
+	if got := append(n.state(), n.lockFiles()...); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}

@@ -15,6 +15,9 @@
 // A verb has a deadline, the delegate's "timeout" if it has one, else
 // cniplugin.DefaultTimeout; a delegate that runs as a process is killed then, and
 // the scratch file stays for DEL.
+//
+// The keys timeout, stateDir, logFile and logLevel of package cniplugin may
+// stand at the top level, too; the delegate gets them unless it has its own.
 package flannel
 
 import (
@@ -25,6 +28,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,6 +180,7 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 func parse(stdin []byte) (*delegate.Config, error) {
 	cfg, err := delegate.Parse(stdin)
 	if err == nil {
+		shareKeys(cfg)
 		return cfg, nil
 	}
 	code := codeInvalidConfig
@@ -184,6 +189,41 @@ func parse(stdin []byte) (*delegate.Config, error) {
 		code = codeDecoding
 	}
 	return nil, &cniplugin.Error{Code: code, Err: err}
+}
+
+// shareKeys gives the delegate the keys of ours that stand at the top level.
+func shareKeys(cfg *delegate.Config) {
+	if cfg.Delegate == nil {
+		return // refused later, by those verbs that need it
+	}
+	for name, value := range cfg.Extra {
+		if !slices.Contains([]string{"timeout", "statedir", "logfile", "loglevel"}, strings.ToLower(name)) {
+			continue
+		}
+		if _, own := member(cfg.Delegate, name); !own {
+			cfg.Delegate[name] = value
+		}
+	}
+}
+
+// member returns a member whatever the letter case of its name.
+func member(o map[string]json.RawMessage, name string) (json.RawMessage, bool) {
+	for k, v := range o {
+		if strings.EqualFold(k, name) {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// text is a member of the delegate that is a text; "" if there is none. One
+// that is of another type is for the delegate to refuse.
+func text(cfg *delegate.Config, name string) string {
+	var s string
+	if v, ok := member(cfg.Delegate, name); ok && json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
 }
 
 func invalid(err error) error { return &cniplugin.Error{Code: codeInvalidConfig, Err: err} }
@@ -204,7 +244,7 @@ func (p *Plugin) begin(ctx context.Context, args *skel.CmdArgs, cfg *delegate.Co
 	limit := timeout(cfg)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("%s of %s gave up after %s: %w", verb, args.ContainerID, limit, context.DeadlineExceeded))
-	dir := filepath.Join(cmp.Or(p.StateDir, cniplugin.DefaultStateDir()), "flannel")
+	dir := filepath.Join(cmp.Or(text(cfg, "stateDir"), p.StateDir, cniplugin.DefaultStateDir()), "flannel")
 	ctx, release, err := cniplugin.LockSandbox(ctx, limit, dir, args.ContainerID)
 	if err != nil {
 		cancel()
@@ -215,14 +255,8 @@ func (p *Plugin) begin(ctx context.Context, args *skel.CmdArgs, cfg *delegate.Co
 
 // timeout is that of the delegate, whose complaint it is if it cannot be read.
 func timeout(cfg *delegate.Config) time.Duration {
-	for name, value := range cfg.Delegate {
-		var text string
-		if !strings.EqualFold(name, "timeout") || json.Unmarshal(value, &text) != nil {
-			continue
-		}
-		if d, err := time.ParseDuration(text); err == nil && d > 0 {
-			return d
-		}
+	if d, err := time.ParseDuration(text(cfg, "timeout")); err == nil && d > 0 {
+		return d
 	}
 	return cniplugin.DefaultTimeout
 }
