@@ -104,7 +104,7 @@ func (c *Client) do(ctx context.Context, op, ref string, req Request) (Response,
 		var be *BackendError
 		if errors.As(err, &be) && be != nil {
 			e.Code, e.Text = be.Code, be.Text
-			if err == error(be) {
+			if err == error(be) { //nolint:errorlint // whether it is the error itself
 				e.Err = be.Err
 			} // else a wrapper of the user's said more; its error stays the cause
 		}

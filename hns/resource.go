@@ -71,7 +71,7 @@ func one[T any](op string, v Verb, k resource[T], ref string, resp Response) (*T
 
 // causeOf returns what is inside an *Error, to put it under another operation.
 func causeOf(err error) error {
-	if e, ok := err.(*Error); ok {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // only the outermost is added to
 		return e.Err
 	}
 	return err
@@ -238,7 +238,7 @@ func isRefusal(err error) bool {
 // FieldErrors returns every *[FieldError] that err holds, in order, however
 // it is wrapped or joined.
 func FieldErrors(err error) []*FieldError {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // takes the tree apart itself
 	case nil:
 		return nil
 	case *FieldError:
