@@ -47,21 +47,6 @@ func TestStaleRemove(t *testing.T) {
 	assertHeld(t, path)
 }
 
-// Somebody cleaned up by hand: the lock is still given back.
-func TestRemoveOfMissingFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l")
-	l := acquire(t, path)
-	if err := os.Remove(path); err != nil {
-		t.Skip("a file that is open cannot be removed here:", err)
-	}
-	if err := l.Remove(); err != nil {
-		t.Fatal(err)
-	}
-	if err := acquire(t, path).Remove(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A waiter that opened the file before its holder removed it must not take the
 // lock of the removed file for the lock: the next one would open a new file, and
 // both would be in. Holders that remove, holders that release, and many rounds
