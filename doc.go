@@ -15,14 +15,17 @@
 //   - hns: the objects and a client for them. Types compile everywhere.
 //   - hns/emulator: an HNS in memory or in a file, for tests and for work
 //     without Windows.
+//   - hns/emulator/wine, a module of its own: the emulator as DLLs, to run
+//     Windows programs on Linux.
 //   - modes: the five network modes (L2Bridge, L2Tunnel, Overlay, Transparent,
 //     NAT) as data and rules, and planners from an intent to documents.
-//   - modes/cniplugin: ADD, CHECK, DEL and VERSION for a mode, with hooks.
+//   - modes/cniplugin: ADD, CHECK, DEL, STATUS and VERSION for a mode,
+//     with hooks.
 //   - modes/cniplugin/flannel: flannel's meta-plugin as a library.
 //   - ipam: address maths, reserved addresses, host-local's configuration, and
 //     delegation to an IPAM plugin.
 //   - subnetenv: flannel's subnet.env; subnetenv/delegate makes the delegate's
 //     configuration from it.
-//   - examples: the plugins win-bridge, win-overlay and flannel, and a tour that
-//     runs anywhere.
+//   - examples: the plugins win-bridge, win-overlay and flannel, a tour that runs
+//     anywhere, and stories of whole pod lives as scripts.
 package hnskit

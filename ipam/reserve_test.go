@@ -3,7 +3,6 @@ package ipam_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -12,10 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hnskit/hnskit/internal/golden"
 	"github.com/hnskit/hnskit/ipam"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func TestReserve(t *testing.T) {
 	files, err := filepath.Glob("testdata/reserve/*.txt")
@@ -42,7 +40,7 @@ func TestReserve(t *testing.T) {
 			for _, c := range changes {
 				lines = append(lines, c.String())
 			}
-			if *update {
+			if golden.Update(t) {
 				head, _, _ := strings.Cut(string(text), "-- want --\n")
 				text := head + "-- want --\n" + string(got) + "\n-- changes --\n" + strings.Join(lines, "\n") + "\n"
 				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

@@ -3,7 +3,6 @@ package modes_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -14,10 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/golden"
 	"github.com/hnskit/hnskit/modes"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them; not where CI is set")
 
 const goldenDir = "testdata/golden"
 
@@ -25,9 +23,7 @@ const goldenDir = "testdata/golden"
 // validation, with those in testdata/golden. README.md there explains where
 // they differ from those of other programs.
 func TestGolden(t *testing.T) {
-	if *update && os.Getenv("CI") != "" {
-		t.Fatal("-update is for people: golden files that a CI job writes prove nothing")
-	}
+	golden.Update(t) // refuses where CI is set
 	bridge, dual, overlay := network(t, "network-l2bridge"), network(t, "network-l2bridge-dual"), network(t, "network-overlay")
 	dns := hns.DNS{Search: []string{"default.svc.cluster.local", "svc.cluster.local", "cluster.local"}, ServerList: []string{"10.96.0.10"}, Options: []string{"ndots:5"}}
 	nat := &modes.NATIntent{Exceptions: modes.Exceptions(prefixes("10.50.0.0/16"), prefixes("10.96.0.0/12", "192.0.2.0/24"))}
@@ -127,7 +123,7 @@ func (g goldens) compare(t *testing.T, name string, doc json.RawMessage) {
 	got.WriteByte('\n')
 	file := filepath.Join(goldenDir, name+".json")
 	g[file] = true
-	if *update {
+	if golden.Update(t) {
 		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -19,12 +19,15 @@ const DefaultPath = "/run/flannel/subnet.env"
 // Read parses the file at path. A missing file matches fs.ErrNotExist; a
 // *ParseError has Path set; all errors name the path.
 func Read(path string) (*Env, error) {
+	// Container runtimes make a directory where a mount's source is missing; a
+	// pipe would hang, and a device may have no end.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("subnetenv: %s is %s, not a file", path, fileKind(info))
+	} else if err == nil && info.Size() > maxSize {
+		return nil, fmt.Errorf("subnetenv: %s has %d bytes; it cannot be one of flanneld's", path, info.Size())
+	}
 	data, err := atomicfile.Read(path)
 	if err != nil {
-		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-			// Container runtimes make a directory where a mount's source is missing.
-			return nil, fmt.Errorf("subnetenv: %s is a directory: %w", path, err)
-		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("subnetenv: %w (flanneld writes it: is it running?)", err)
 		}
@@ -36,6 +39,13 @@ func Read(path string) (*Env, error) {
 		parseErr.Path = path
 	}
 	return env, err
+}
+
+func fileKind(info fs.FileInfo) string {
+	if info.IsDir() {
+		return "a directory"
+	}
+	return "a device or pipe"
 }
 
 // Write replaces the file at path with e in one step, so that no reader sees a

@@ -219,7 +219,7 @@ func (a *adding) mayRemain(err error) bool {
 // which (projectcalico/calico#8465, containernetworking/plugins#1004). What was
 // not sent for a policy has its path.
 func (a *adding) explain(err error) error {
-	if a.sent == nil || !errors.Is(err, hns.ErrInvalidPolicy) || hns.FieldErrors(err) != nil {
+	if a.sent == nil || len(a.sent.Policies) == 0 || !errors.Is(err, hns.ErrInvalidPolicy) || hns.FieldErrors(err) != nil {
 		return err
 	}
 	var texts []string

@@ -1,5 +1,6 @@
-// Package cniplugin is a CNI plugin for Windows as a library: ADD, CHECK, DEL
-// and VERSION for one network mode, composed from packages hns, modes and ipam.
+// Package cniplugin is a CNI plugin for Windows as a library: ADD, CHECK, DEL,
+// STATUS and VERSION for one network mode, composed from packages hns, modes
+// and ipam. GC is not served yet: it succeeds and does nothing.
 //
 //	func main() {
 //		(&cniplugin.Plugin{Name: "win-bridge", Mode: modes.L2Bridge}).Main()
@@ -17,7 +18,11 @@
 // after a failed ADD. DEL goes by the endpoint's name alone, so it works when
 // namespace, network or subnet are gone, and when keys of the configuration
 // other than name and ipam cannot be read any more; the lease goes last, and
-// only after the endpoint: an address is never free while HNS still has it.
+// only after the endpoint: an address is not free while HNS has it.
+//
+// What takes effect after the DEL is out of a plugin's reach: a create that HNS
+// finishes late leaves an endpoint, and an IPAM plugin that outlives a plugin
+// that was killed leaves a lease. A node's agent has to look for those.
 //
 // A sandbox has one interface on a network. The ADD of a second one is refused,
 // since the lease is another interface's, and the DEL that follows leaves the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"strings"
 
@@ -18,11 +19,13 @@ import (
 // Error codes of the CNI specification, section "Error", and one of our own:
 // 100 and above are the plugin's.
 const (
+	codeUnknownContainer   = types.ErrUnknownContainer            // 3
 	codeInvalidEnvironment = types.ErrInvalidEnvironmentVariables // 4
 	codeIO                 = types.ErrIOFailure                   // 5
 	codeDecoding           = types.ErrDecodingFailure             // 6
 	codeInvalidConfig      = types.ErrInvalidNetworkConfig        // 7
 	codeTryAgain           = types.ErrTryAgainLater               // 11
+	codeNotAvailable       = 50                                   // of STATUS: no ADD can be served
 	// CodeCheckFailed is the code of a CHECK that found differences.
 	CodeCheckFailed = 101
 )
@@ -63,6 +66,8 @@ func code(err error, fromPlugin *types.Error) uint {
 	var own *Error
 	var decoding *confjson.Error
 	var config *ipam.ConfigError
+	var failed *hns.Error
+	var file *fs.PathError
 	switch {
 	case errors.As(err, &own):
 		return own.Code
@@ -73,6 +78,10 @@ func code(err error, fromPlugin *types.Error) uint {
 	case errors.Is(err, hns.ErrUnavailable), errors.Is(err, hns.ErrOutcomeUnknown), errors.Is(err, hns.ErrNotSent),
 		errors.Is(err, ipam.ErrOutcomeUnknown), errors.Is(err, modes.ErrNotReady), errors.Is(err, context.DeadlineExceeded):
 		return codeTryAgain
+	case errors.As(err, &failed) && failed.Kind == hns.KindNamespace && errors.Is(failed, hns.ErrNotFound):
+		return codeUnknownContainer // the namespace is the sandbox
+	case errors.As(err, &file):
+		return codeIO
 	case errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, hns.ErrInvalidPolicy), errors.Is(err, ipam.ErrPluginNotFound):
 		return codeInvalidConfig
 	}

@@ -3,7 +3,6 @@ package cniplugin_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/golden"
 	"github.com/hnskit/hnskit/modes"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them; not where CI is set")
 
 const goldenDir = "testdata/golden"
 
@@ -33,9 +31,7 @@ type sent struct {
 // README.md there says where it differs from what win-bridge and win-overlay of
 // containernetworking/plugins send, and why.
 func TestGolden(t *testing.T) {
-	if *update && os.Getenv("CI") != "" {
-		t.Fatal("-update is for people: golden files that a CI job writes prove nothing")
-	}
+	golden.Update(t) // refuses where CI is set
 	dual := func(tb testing.TB, o *emulator.Options) *node {
 		return newNode(tb, o, "win-bridge", modes.NetworkIntent{Mode: modes.L2Bridge, Name: "lake", Subnets: prefixes("10.50.3.0/24", "fd00:50:3::/64")})
 	}
@@ -131,7 +127,7 @@ func compareGolden(t *testing.T, file string, value any) {
 	if err := enc.Encode(value); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
+	if golden.Update(t) {
 		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}

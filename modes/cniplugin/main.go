@@ -18,10 +18,14 @@ type Verbs struct {
 	Add   func(context.Context, *skel.CmdArgs) (*types100.Result, error)
 	Check func(context.Context, *skel.CmdArgs) error
 	Del   func(context.Context, *skel.CmdArgs) error
+	// Status may be nil: then the plugin is always ready.
+	Status func(context.Context, *skel.CmdArgs) error
 }
 
 // Verbs returns the plugin's verbs.
-func (p *Plugin) Verbs() Verbs { return Verbs{Add: p.Add, Check: p.Check, Del: p.Del} }
+func (p *Plugin) Verbs() Verbs {
+	return Verbs{Add: p.Add, Check: p.Check, Del: p.Del, Status: p.Status}
+}
 
 // Main runs the plugin as a process: it reads the environment and stdin as the
 // CNI specification says, writes one JSON document to stdout, and exits with
@@ -42,7 +46,7 @@ func (v Verbs) Main(name string) {
 // version of the configuration, errors become CNI errors, and a panic is an
 // error like any other.
 func (v Verbs) Funcs() skel.CNIFuncs {
-	return skel.CNIFuncs{
+	funcs := skel.CNIFuncs{
 		Add: guarded(func(args *skel.CmdArgs) error {
 			res, err := v.Add(context.Background(), args)
 			if err != nil {
@@ -53,6 +57,10 @@ func (v Verbs) Funcs() skel.CNIFuncs {
 		Check: guarded(func(args *skel.CmdArgs) error { return v.Check(context.Background(), args) }),
 		Del:   guarded(func(args *skel.CmdArgs) error { return v.Del(context.Background(), args) }),
 	}
+	if v.Status != nil {
+		funcs.Status = guarded(func(args *skel.CmdArgs) error { return v.Status(context.Background(), args) })
+	}
+	return funcs
 }
 
 func guarded(f func(*skel.CmdArgs) error) func(*skel.CmdArgs) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -13,11 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hnskit/hnskit/internal/golden"
 	"github.com/hnskit/hnskit/subnetenv"
 	"github.com/hnskit/hnskit/subnetenv/delegate"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // env is what flanneld wrote in most tests.
 func env(changes ...func(*subnetenv.Env)) *subnetenv.Env {
@@ -102,7 +100,7 @@ func TestBuildGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			got.WriteByte('\n')
-			if *update {
+			if golden.Update(t) {
 				if err := os.WriteFile(base+".golden", got.Bytes(), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -38,6 +38,7 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/confjson"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes/cniplugin"
 	"github.com/hnskit/hnskit/subnetenv"
@@ -64,7 +65,7 @@ func (p *Plugin) Main() { p.Verbs().Main("flannel") }
 
 // Verbs returns the plugin's verbs.
 func (p *Plugin) Verbs() cniplugin.Verbs {
-	return cniplugin.Verbs{Add: p.Add, Check: p.Check, Del: p.Del}
+	return cniplugin.Verbs{Add: p.Add, Check: p.Check, Del: p.Del, Status: p.Status}
 }
 
 // The codes of the CNI specification that say what to do about an error.
@@ -72,6 +73,7 @@ const (
 	codeInvalidConfig = types.ErrInvalidNetworkConfig
 	codeDecoding      = types.ErrDecodingFailure
 	codeTryAgain      = types.ErrTryAgainLater
+	codeNotAvailable  = 50
 )
 
 // Add is the verb ADD. A subnet.env that is missing or half-written is "try
@@ -81,9 +83,9 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (*types100.Result,
 	if err != nil {
 		return nil, err
 	}
-	env, err := subnetenv.Read(cfg.SubnetFile)
+	env, err := readEnv(cfg)
 	if err != nil {
-		return nil, &cniplugin.Error{Code: envCode(err), Err: fmt.Errorf("%w; flanneld writes this file when it runs on the node", err)}
+		return nil, err
 	}
 	conf, err := delegate.Build(cfg, env, p.Options)
 	if err != nil {
@@ -145,11 +147,15 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) error {
 	return p.delegateCall(ctx, "CHECK", args, conf)
 }
 
-// Del is the verb DEL. It needs neither subnet.env nor the scratch file.
+// Del is the verb DEL. It needs neither subnet.env nor the scratch file, and
+// with the scratch file nothing of the configuration but the name and dataDir.
 func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 	cfg, err := parse(args.StdinData)
-	if err != nil {
-		return err
+	spoilt := err != nil
+	if spoilt {
+		if cfg = parseLeast(args.StdinData); cfg == nil {
+			return err
+		}
 	}
 	ctx, release, err := p.begin(ctx, args, cfg, "DEL")
 	if err != nil {
@@ -158,11 +164,15 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 	defer release()
 	scratch, key := scratchOf(cfg, args)
 	conf, err := scratch.Load(key)
-	if err == nil {
+	lost := errors.Is(err, fs.ErrNotExist)
+	if err == nil && !spoilt {
 		conf, err = delegate.Refresh(conf, cfg)
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, delegate.ErrBrokenScratch) {
+	if lost || errors.Is(err, delegate.ErrBrokenScratch) {
 		conf, err = delegate.Rebuild(cfg, p.Options)
+		if err != nil && lost {
+			return nil // no ADD takes such a configuration, and none left a file
+		}
 	}
 	var path *fs.PathError
 	switch {
@@ -177,6 +187,37 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 	return scratch.Remove(key)
 }
 
+// Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served, code 50
+// if subnet.env is not there or the delegate is not ready. A delegate that is
+// executed is not asked.
+func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) error {
+	cfg, err := parse(args.StdinData)
+	if err != nil {
+		return err
+	}
+	env, err := readEnv(cfg)
+	if err != nil {
+		return &cniplugin.Error{Code: codeNotAvailable, Err: err}
+	}
+	conf, err := delegate.Build(cfg, env, p.Options)
+	if err != nil {
+		return invalid(err)
+	}
+	d, _, err := p.inProcess(conf)
+	if err != nil || d == nil {
+		return err
+	}
+	return d.Status(ctx, with(args, conf))
+}
+
+func readEnv(cfg *delegate.Config) (*subnetenv.Env, error) {
+	env, err := subnetenv.Read(cfg.SubnetFile)
+	if err != nil {
+		return nil, &cniplugin.Error{Code: envCode(err), Err: err}
+	}
+	return env, nil
+}
+
 func parse(stdin []byte) (*delegate.Config, error) {
 	cfg, err := delegate.Parse(stdin)
 	if err == nil {
@@ -189,6 +230,27 @@ func parse(stdin []byte) (*delegate.Config, error) {
 		code = codeDecoding
 	}
 	return nil, &cniplugin.Error{Code: code, Err: err}
+}
+
+// parseLeast reads what DEL needs of a configuration that is spoilt otherwise;
+// nil if not even that is there.
+func parseLeast(stdin []byte) *delegate.Config {
+	var w struct {
+		Name    string          `json:"name"`
+		DataDir json.RawMessage `json:"dataDir"`
+	}
+	if confjson.Unmarshal(stdin, &w) != nil {
+		return nil
+	}
+	least, err := json.Marshal(map[string]any{"name": w.Name, "type": "flannel", "dataDir": w.DataDir})
+	if err != nil {
+		return nil
+	}
+	cfg, err := delegate.Parse(least)
+	if err != nil {
+		return nil
+	}
+	return cfg
 }
 
 // shareKeys gives the delegate the keys of ours that stand at the top level.
@@ -269,7 +331,7 @@ func (p *Plugin) inProcess(conf []byte) (*cniplugin.Plugin, string, error) {
 		return nil, "", invalid(err)
 	}
 	for _, d := range p.Delegates {
-		if strings.TrimSuffix(name, ".exe") == d.Name {
+		if strings.TrimSuffix(strings.ToLower(name), ".exe") == strings.ToLower(d.Name) {
 			here := *d
 			here.StateDir = cmp.Or(d.StateDir, p.StateDir)
 			return &here, name, nil

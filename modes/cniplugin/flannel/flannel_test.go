@@ -212,7 +212,7 @@ func TestBadDelegateConfig(t *testing.T) {
 // On Windows a type may be the name of the file.
 func TestTypeWithExtension(t *testing.T) {
 	n := newNode(t)
-	args := n.pod("sbx-01", `"delegate": {"type": "win-bridge.exe"}`)
+	args := n.pod("sbx-01", `"delegate": {"type": "win-bridge.EXE"}`)
 	n.add(args)
 	n.del(args)
 	if got := n.state(); len(got) > 0 {
