@@ -288,34 +288,3 @@ func (c *Client) detachOne(ctx context.Context, e *Endpoint) error {
 	}
 	return errors.Join(errDetach, err)
 }
-
-// Snapshot reads the whole state of HNS, as it is at about one moment.
-func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
-	v, err := c.Version(ctx)
-	if err != nil && !errors.Is(err, ErrUnsupported) {
-		return nil, err
-	}
-	s := &Snapshot{Version: v}
-	nets, err := c.Networks.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range nets {
-		s.Networks = append(s.Networks, n.Document.Raw)
-	}
-	eps, err := c.Endpoints.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range eps {
-		s.Endpoints = append(s.Endpoints, e.Document.Raw)
-	}
-	namespaces, err := c.Namespaces.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range namespaces {
-		s.Namespaces = append(s.Namespaces, n.Document.Raw)
-	}
-	return s, nil
-}

@@ -78,9 +78,11 @@ const (
 	KindNetwork
 	KindEndpoint
 	KindNamespace
+	KindLoadBalancer
+	KindRoute
 )
 
-var kindNames = [...]string{"service", "network", "endpoint", "namespace"}
+var kindNames = [...]string{"service", "network", "endpoint", "namespace", "load balancer", "SDN route"}
 
 // String returns the kind in small letters, such as "endpoint".
 func (k Kind) String() string {

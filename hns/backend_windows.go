@@ -5,36 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
-
-//go:generate go run -modfile ../.tools/go.mod golang.org/x/sys/windows/mkwinsyscall -output zsyscall_windows.go backend_windows.go
-
-//sys	hcnEnumerateNetworks(query *uint16, list **uint16, record **uint16) (hr uint32) = computenetwork.HcnEnumerateNetworks
-//sys	hcnCreateNetwork(id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) (hr uint32) = computenetwork.HcnCreateNetwork
-//sys	hcnOpenNetwork(id *windows.GUID, handle *uintptr, record **uint16) (hr uint32) = computenetwork.HcnOpenNetwork
-//sys	hcnModifyNetwork(handle uintptr, settings *uint16, record **uint16) (hr uint32) = computenetwork.HcnModifyNetwork
-//sys	hcnQueryNetwork(handle uintptr, query *uint16, properties **uint16, record **uint16) (hr uint32) = computenetwork.HcnQueryNetworkProperties
-//sys	hcnDeleteNetwork(id *windows.GUID, record **uint16) (hr uint32) = computenetwork.HcnDeleteNetwork
-//sys	hcnCloseNetwork(handle uintptr) (hr uint32) = computenetwork.HcnCloseNetwork
-//sys	hcnEnumerateEndpoints(query *uint16, list **uint16, record **uint16) (hr uint32) = computenetwork.HcnEnumerateEndpoints
-//sys	hcnCreateEndpoint(network uintptr, id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) (hr uint32) = computenetwork.HcnCreateEndpoint
-//sys	hcnOpenEndpoint(id *windows.GUID, handle *uintptr, record **uint16) (hr uint32) = computenetwork.HcnOpenEndpoint
-//sys	hcnModifyEndpoint(handle uintptr, settings *uint16, record **uint16) (hr uint32) = computenetwork.HcnModifyEndpoint
-//sys	hcnQueryEndpoint(handle uintptr, query *uint16, properties **uint16, record **uint16) (hr uint32) = computenetwork.HcnQueryEndpointProperties
-//sys	hcnDeleteEndpoint(id *windows.GUID, record **uint16) (hr uint32) = computenetwork.HcnDeleteEndpoint
-//sys	hcnCloseEndpoint(handle uintptr) (hr uint32) = computenetwork.HcnCloseEndpoint
-//sys	hcnEnumerateNamespaces(query *uint16, list **uint16, record **uint16) (hr uint32) = computenetwork.HcnEnumerateNamespaces
-//sys	hcnCreateNamespace(id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) (hr uint32) = computenetwork.HcnCreateNamespace
-//sys	hcnOpenNamespace(id *windows.GUID, handle *uintptr, record **uint16) (hr uint32) = computenetwork.HcnOpenNamespace
-//sys	hcnModifyNamespace(handle uintptr, settings *uint16, record **uint16) (hr uint32) = computenetwork.HcnModifyNamespace
-//sys	hcnQueryNamespace(handle uintptr, query *uint16, properties **uint16, record **uint16) (hr uint32) = computenetwork.HcnQueryNamespaceProperties
-//sys	hcnDeleteNamespace(id *windows.GUID, record **uint16) (hr uint32) = computenetwork.HcnDeleteNamespace
-//sys	hcnCloseNamespace(handle uintptr) (hr uint32) = computenetwork.HcnCloseNamespace
-//sys	hnsCall(method *uint16, path *uint16, request *uint16, response **uint16) (hr uint32) = vmcompute.HNSCall
 
 // Open returns a client of the HNS of this machine. The DLLs of Windows are
 // loaded with the first call, so Open itself does not fail on a Windows
@@ -47,37 +23,6 @@ func Open(opts *Options) (*Client, error) {
 // the v1 call.
 type native struct{}
 
-// nativeKind is the native functions of one kind of object.
-type nativeKind struct {
-	enumerate func(query *uint16, list, record **uint16) uint32
-	create    func(network uintptr, id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) uint32
-	open      func(id *windows.GUID, handle *uintptr, record **uint16) uint32
-	modify    func(handle uintptr, settings *uint16, record **uint16) uint32
-	query     func(handle uintptr, query *uint16, properties, record **uint16) uint32
-	remove    func(id *windows.GUID, record **uint16) uint32
-	close     func(handle uintptr) uint32
-	// procs are the same functions, to ask whether this Windows has them: the
-	// generated calls panic on one that is missing.
-	procs []*windows.LazyProc
-}
-
-type createFunc = func(id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) uint32
-
-func withoutNetwork(f createFunc) func(uintptr, *windows.GUID, *uint16, *uintptr, **uint16) uint32 {
-	return func(_ uintptr, id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) uint32 {
-		return f(id, settings, handle, record)
-	}
-}
-
-var nativeKinds = map[Kind]nativeKind{
-	KindNetwork: {hcnEnumerateNetworks, withoutNetwork(hcnCreateNetwork), hcnOpenNetwork, hcnModifyNetwork, hcnQueryNetwork, hcnDeleteNetwork, hcnCloseNetwork,
-		[]*windows.LazyProc{procHcnEnumerateNetworks, procHcnCreateNetwork, procHcnOpenNetwork, procHcnModifyNetwork, procHcnQueryNetworkProperties, procHcnDeleteNetwork, procHcnCloseNetwork}},
-	KindEndpoint: {hcnEnumerateEndpoints, hcnCreateEndpoint, hcnOpenEndpoint, hcnModifyEndpoint, hcnQueryEndpoint, hcnDeleteEndpoint, hcnCloseEndpoint,
-		[]*windows.LazyProc{procHcnEnumerateEndpoints, procHcnCreateEndpoint, procHcnOpenEndpoint, procHcnModifyEndpoint, procHcnQueryEndpointProperties, procHcnDeleteEndpoint, procHcnCloseEndpoint}},
-	KindNamespace: {hcnEnumerateNamespaces, withoutNetwork(hcnCreateNamespace), hcnOpenNamespace, hcnModifyNamespace, hcnQueryNamespace, hcnDeleteNamespace, hcnCloseNamespace,
-		[]*windows.LazyProc{procHcnEnumerateNamespaces, procHcnCreateNamespace, procHcnOpenNamespace, procHcnModifyNamespace, procHcnQueryNamespaceProperties, procHcnDeleteNamespace, procHcnCloseNamespace}},
-}
-
 // Do makes the native calls of one request.
 func (n native) Do(req Request) (Response, error) {
 	if req.Verb == VerbCall {
@@ -87,7 +32,7 @@ func (n native) Do(req Request) (Response, error) {
 	if !ok {
 		return Response{}, &BackendError{Code: CodeNotImplemented, Err: fmt.Errorf("no native calls for %s", req.Kind)}
 	}
-	if err := present(k.procs...); err != nil {
+	if err := present(k.needed(req.Verb)...); err != nil {
 		return Response{}, err
 	}
 	switch req.Verb {
@@ -144,7 +89,7 @@ func (k nativeKind) list(filter string) (Response, error) {
 	for _, id := range ids {
 		one, err := k.get(id)
 		var be *BackendError
-		if errors.As(err, &be) && (be.Code == CodeNetworkNotFound || be.Code == CodeEndpointNotFound || be.Code == CodeElementNotFound) {
+		if errors.As(err, &be) && slices.Contains(absences[k.kind], be.Code) {
 			continue
 		}
 		if err != nil {

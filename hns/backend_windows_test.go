@@ -3,6 +3,7 @@ package hns
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/windows"
@@ -90,5 +91,44 @@ func TestNativeMissing(t *testing.T) {
 	}
 	if err := present(windows.NewLazySystemDLL("kernel32.dll").NewProc("GetTickCount")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Each verb asks for the functions it calls and for no others: builds without
+// those of SDN routes, or without one of them, do the rest.
+func TestNativeNeeded(t *testing.T) {
+	for _, tt := range []struct {
+		kind Kind
+		verb Verb
+		want []string
+	}{
+		{KindNetwork, VerbCreate, []string{"HcnCreateNetwork", "HcnQueryNetworkProperties", "HcnCloseNetwork"}},
+		{KindEndpoint, VerbCreate, []string{"HcnCreateEndpoint", "HcnQueryEndpointProperties", "HcnCloseEndpoint", "HcnOpenNetwork", "HcnCloseNetwork"}},
+		{KindNamespace, VerbModify, []string{"HcnOpenNamespace", "HcnModifyNamespace", "HcnCloseNamespace"}},
+		{KindLoadBalancer, VerbList, []string{"HcnEnumerateLoadBalancers", "HcnOpenLoadBalancer", "HcnQueryLoadBalancerProperties", "HcnCloseLoadBalancer"}},
+		{KindLoadBalancer, VerbModify, []string{"HcnOpenLoadBalancer", "HcnModifyLoadBalancer", "HcnCloseLoadBalancer"}},
+		{KindRoute, VerbList, []string{"HcnEnumerateSdnRoutes", "HcnOpenSdnRoute", "HcnQuerySdnRouteProperties", "HcnCloseSdnRoute"}},
+		{KindRoute, VerbGet, []string{"HcnOpenSdnRoute", "HcnQuerySdnRouteProperties", "HcnCloseSdnRoute"}},
+		{KindRoute, VerbCreate, []string{"HcnCreateSdnRoute", "HcnQuerySdnRouteProperties", "HcnCloseSdnRoute"}},
+		{KindRoute, VerbDelete, []string{"HcnDeleteSdnRoute"}},
+		{KindRoute, VerbCall, nil},
+	} {
+		var got []string
+		for _, p := range nativeKinds[tt.kind].needed(tt.verb) {
+			got = append(got, p.Name)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s %s needs %v, want %v", tt.verb, tt.kind, got, tt.want)
+		}
+	}
+	for kind, k := range nativeKinds {
+		if k.kind != kind {
+			t.Errorf("%s is entered as %s", k.kind, kind)
+		}
+		for i, p := range k.procs {
+			if p == nil {
+				t.Errorf("%s lacks function %d", kind, i)
+			}
+		}
 	}
 }

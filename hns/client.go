@@ -16,9 +16,11 @@ import (
 // bounds calls that hang, and wraps failures in [*Error]. It is safe for
 // concurrent use. Make one with [New] or [Open].
 type Client struct {
-	Networks   *NetworkService
-	Endpoints  *EndpointService
-	Namespaces *NamespaceService
+	Networks      *NetworkService
+	Endpoints     *EndpointService
+	Namespaces    *NamespaceService
+	LoadBalancers *LoadBalancerService
+	Routes        *RouteService
 
 	backend Backend
 	opts    Options
@@ -45,12 +47,15 @@ type Options struct {
 	// logged: policies may hold keys.
 	Logger *slog.Logger
 	// Allow lifts checks of documents by their rule ids (FieldError.Rule), for
-	// a Windows that takes more than is known here: "dns-search", "dns-server",
-	// "gateway-outside", "host-bits", "ipam-type", "namespace-in-create",
-	// "namespace-type", "network-name", "network-type",
-	// "one-address-per-family", "overlay-vsid", "policy-type", "schema1-name", "vlan-range",
-	// "vni-range".
-	// Other ids lift nothing.
+	// a Windows that takes more than is known here: "acl-address", "acl-port",
+	// "acl-priority", "acl-protocol", "dns-search", "dns-server", "enum",
+	// "gateway-outside", "host-bits", "ipam-type", "mixed-families",
+	// "namespace-in-create", "namespace-type", "network-name", "network-type",
+	// "no-endpoints", "no-ports", "once", "one-address-per-family",
+	// "overlay-vsid", "policy-type", "port-zero", "protocol", "proxy-target",
+	// "schema1-name", "set-value", "vlan-range", "vni-range". "feature-" and the
+	// name of a [Feature], such as "feature-TierAcl", lifts the question whether
+	// HNS has it. Other ids lift nothing.
 	Allow []string
 }
 
@@ -91,6 +96,8 @@ func New(b Backend, opts *Options) *Client {
 	c.Networks = &NetworkService{c}
 	c.Endpoints = &EndpointService{c}
 	c.Namespaces = &NamespaceService{c}
+	c.LoadBalancers = &LoadBalancerService{c}
+	c.Routes = &RouteService{c}
 	return c
 }
 

@@ -289,14 +289,39 @@ func (r reader) elements(name string) []json.RawMessage {
 
 // strs returns an array of texts; what is no text is noted and left out.
 func (r reader) strs(name string) []string {
-	var out []string
+	return parsed(r, name, "not a text", func(s string) (string, error) { return s, nil })
+}
+
+// ids returns an array of GUIDs; what is none is noted and left out.
+func (r reader) ids(name string) []ID {
+	return parsed(r, name, "not a GUID", ParseID)
+}
+
+// addrs returns an array of addresses; what is none is noted and left out.
+func (r reader) addrs(name string) []netip.Addr {
+	return parsed(r, name, "not an IP address", func(s string) (netip.Addr, error) {
+		a, err := netip.ParseAddr(s)
+		if err == nil && a.Zone() != "" {
+			err = errors.New("zone")
+		}
+		return a, err
+	})
+}
+
+func parsed[T any](r reader, name, reason string, parse func(string) (T, error)) []T {
+	var out []T
 	for i, v := range r.elements(name) {
 		var s string
-		if json.Unmarshal(v, &s) != nil {
-			r.noteAt(fmt.Sprintf("%s[%d]", r.at(name), i), v, "not a text")
-			continue
+		err := json.Unmarshal(v, &s)
+		if err == nil {
+			var t T
+			if t, err = parse(s); err == nil {
+				out = append(out, t)
+			}
 		}
-		out = append(out, s)
+		if err != nil {
+			r.noteAt(fmt.Sprintf("%s[%d]", r.at(name), i), v, reason)
+		}
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func TestDecodeEndpoint(t *testing.T) {
 		DNS: hns.DNS{Domain: "cluster.local", Search: []string{"svc.cluster.local"}, ServerList: []string{"10.96.0.10"}, Options: []string{"ndots:5"}},
 		Policies: []hns.EndpointPolicy{
 			hns.OutBoundNAT{Exceptions: []string{"10.50.0.0/16", "10.96.0.0/12"}},
-			hns.RawPolicy{Type: "L2Driver"},
+			hns.L2Driver{},
 			hns.SDNRoute{DestinationPrefix: prefix("10.96.0.0/12"), NeedEncap: true},
 		},
 		Flags: hns.EndpointLowInterfaceMetric, State: hns.EndpointAttached,

@@ -4,7 +4,8 @@
 // HNS is the Windows service that holds container networks. A network sits on
 // a virtual switch; an endpoint is a port of a network with addresses, routes
 // and policies; a namespace is the network compartment of a pod, to which
-// endpoints are added. Every type here compiles on every operating system;
+// endpoints are added. A load balancer spreads what is sent to a virtual
+// address over endpoints; SDN route objects lead their traffic. Every type here compiles on every operating system;
 // only the backend that [Open] uses needs Windows.
 //
 //	c, err := hns.Open(nil)
@@ -33,6 +34,14 @@
 // Test them with errors.Is and the sentinels of this package, such as
 // [ErrNotFound]; never by text, since HNS answers in the language of the
 // system. A stopped service is [ErrUnavailable] and never ErrNotFound.
+//
+// [Explain] adds the usual cause and what helps.
+//
+// # Versions
+//
+// HNS learnt things in versions that have gaps; [Features] has them as data. The
+// client refuses what the HNS it talks to is known to lack, with a
+// [FeatureError], and asks for the version only where that matters.
 //
 // # What it is not
 //

@@ -189,6 +189,8 @@ func (e *Endpoint) check() []*FieldError {
 	return append(bad, checkPolicies(e.Policies, endpointPolicies)...)
 }
 
+func (e *Endpoint) needs() []Feature { return policyFeatures(e.Policies, endpointPolicies) }
+
 // EndpointService does things to endpoints. It is the field Endpoints of
 // [Client].
 type EndpointService struct{ c *Client }
@@ -243,9 +245,11 @@ func (s *EndpointService) Delete(ctx context.Context, id ID) error {
 	return remove(ctx, s.c, endpointKind, id)
 }
 
-// AddPolicies adds policies to a live endpoint.
+// AddPolicies adds policies to a live endpoint. Those that this HNS is
+// too old for are refused with a [FeatureError]; its version is asked for once,
+// and only if not every HNS has them.
 func (s *EndpointService) AddPolicies(ctx context.Context, id ID, ps ...EndpointPolicy) error {
-	return modifyPolicies(ctx, s.c, endpointKind, id, "Add", ps, endpointPolicies)
+	return modifyPolicies(ctx, s.c, endpointKind, id, requestAdd, ps, endpointPolicies)
 }
 
 // hostCompartment is the network compartment of the node itself.

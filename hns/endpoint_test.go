@@ -24,7 +24,7 @@ func pod() *hns.Endpoint {
 			hns.OutBoundNAT{Exceptions: []string{"10.50.0.0/16", "10.96.0.0/12"}},
 			hns.SDNRoute{DestinationPrefix: prefix("10.96.0.0/12"), NeedEncap: true},
 			hns.ProviderAddress{Address: addr("192.0.2.10")},
-			hns.RawPolicy{Type: "PortName", Settings: json.RawMessage(`{"Name":"<pod> & co"}`)},
+			hns.PortName{Name: "<pod> & co"},
 		},
 		Flags: hns.EndpointLowInterfaceMetric,
 	}

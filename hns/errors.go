@@ -227,15 +227,20 @@ var operationMeanings = map[errorKey][]error{
 	{VerbCreate, KindEndpoint, CodeAddressInvalidOrReserved}: {ErrAddressInUse, ErrInvalid},
 	{VerbCreate, KindNetwork, CodeObjectAlreadyExists}:       {ErrOverlap, ErrExists},
 	{VerbDelete, KindNamespace, CodeRequestUnsupported}:      {ErrInUse},
+	// The port belongs to another load balancer, or to a program of the node.
+	{VerbCreate, KindLoadBalancer, CodePortExists}: {ErrExists, ErrInUse},
+	{VerbModify, KindLoadBalancer, CodePortExists}: {ErrExists, ErrInUse},
 }
 
 // absences are the codes by which a get or a delete says that the object itself
 // is not there. The other "not found" codes then mean a part below it, such as
 // its switch or port; who took those for the object being gone would leak it.
 var absences = map[Kind][]Code{
-	KindNetwork:   {CodeNetworkNotFound, CodeElementNotFound, CodeObjectNotFound},
-	KindEndpoint:  {CodeEndpointNotFound, CodeNetworkNotFound, CodeElementNotFound, CodeObjectNotFound},
-	KindNamespace: {CodeElementNotFound, CodeObjectNotFound},
+	KindNetwork:      {CodeNetworkNotFound, CodeElementNotFound, CodeObjectNotFound},
+	KindEndpoint:     {CodeEndpointNotFound, CodeNetworkNotFound, CodeElementNotFound, CodeObjectNotFound},
+	KindNamespace:    {CodeElementNotFound, CodeObjectNotFound},
+	KindLoadBalancer: {CodeElementNotFound, CodeObjectNotFound},
+	KindRoute:        {CodeElementNotFound, CodeObjectNotFound},
 }
 
 func meanings(v Verb, k Kind, c Code) []error {

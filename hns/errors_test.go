@@ -39,8 +39,26 @@ var operations = map[string]func(context.Context, *hns.Client) error{
 		_, err := c.Namespaces.Create(ctx, &hns.Namespace{})
 		return err
 	},
-	"modify namespace": func(ctx context.Context, c *hns.Client) error { return c.Namespaces.RemoveEndpoint(ctx, podNS, podID) },
-	"delete namespace": func(ctx context.Context, c *hns.Client) error { return c.Namespaces.Delete(ctx, podNS) },
+	"modify namespace":   func(ctx context.Context, c *hns.Client) error { return c.Namespaces.RemoveEndpoint(ctx, podNS, podID) },
+	"delete namespace":   func(ctx context.Context, c *hns.Client) error { return c.Namespaces.Delete(ctx, podNS) },
+	"list load balancer": func(ctx context.Context, c *hns.Client) error { _, err := c.LoadBalancers.List(ctx); return err },
+	"get load balancer": func(ctx context.Context, c *hns.Client) error {
+		_, err := c.LoadBalancers.ByID(ctx, vipID)
+		return err
+	},
+	"create load balancer": func(ctx context.Context, c *hns.Client) error {
+		_, err := c.LoadBalancers.Create(ctx, nodePort())
+		return err
+	},
+	"modify load balancer": func(ctx context.Context, c *hns.Client) error { return c.LoadBalancers.Update(ctx, nodePortWithID()) },
+	"delete load balancer": func(ctx context.Context, c *hns.Client) error { return c.LoadBalancers.Delete(ctx, vipID) },
+	"list SDN route":       func(ctx context.Context, c *hns.Client) error { _, err := c.Routes.List(ctx); return err },
+	"get SDN route":        func(ctx context.Context, c *hns.Client) error { _, err := c.Routes.ByID(ctx, routeID); return err },
+	"create SDN route": func(ctx context.Context, c *hns.Client) error {
+		_, err := c.Routes.Create(ctx, metadata())
+		return err
+	},
+	"delete SDN route": func(ctx context.Context, c *hns.Client) error { return c.Routes.Delete(ctx, routeID) },
 	"call service":     func(ctx context.Context, c *hns.Client) error { _, err := c.Version(ctx); return err },
 }
 
@@ -49,8 +67,10 @@ type means = []error
 // What a code means depends on the operation. "*" stands for every operation
 // that has no row of its own.
 var meaningTable = map[hns.Code]map[string]means{
-	hns.CodeNetworkNotFound:          {"*": {hns.ErrNotFound}, "get namespace": {}, "delete namespace": {}},
-	hns.CodeEndpointNotFound:         {"*": {hns.ErrNotFound}, "get network": {}, "delete network": {}, "get namespace": {}, "delete namespace": {}},
+	hns.CodeNetworkNotFound: {"*": {hns.ErrNotFound}, "get namespace": {}, "delete namespace": {},
+		"get load balancer": {}, "delete load balancer": {}, "get SDN route": {}, "delete SDN route": {}},
+	hns.CodeEndpointNotFound: {"*": {hns.ErrNotFound}, "get network": {}, "delete network": {}, "get namespace": {}, "delete namespace": {},
+		"get load balancer": {}, "delete load balancer": {}, "get SDN route": {}, "delete SDN route": {}},
 	hns.CodeElementNotFound:          {"*": {hns.ErrNotFound}}, // a namespace that is gone
 	hns.CodeObjectNotFound:           {"*": {hns.ErrNotFound}},
 	hns.CodeSwitchNotFound:           partNotFound,
@@ -64,7 +84,7 @@ var meaningTable = map[hns.Code]map[string]means{
 	hns.CodeNetworkExists:            {"*": {hns.ErrExists}},
 	hns.CodeAlreadyExists:            {"*": {hns.ErrExists}},
 	hns.CodeDuplicateName:            {"*": {hns.ErrExists}},
-	hns.CodePortExists:               {"*": {hns.ErrExists}},
+	hns.CodePortExists:               {"*": {hns.ErrExists}, "create load balancer": {hns.ErrExists, hns.ErrInUse}, "modify load balancer": {hns.ErrExists, hns.ErrInUse}},
 	hns.CodePolicyExists:             {"*": {hns.ErrExists}},
 	hns.CodeObjectAlreadyExists:      {"*": {hns.ErrExists}, "create endpoint": {hns.ErrExists, hns.ErrAddressInUse}, "create network": {hns.ErrExists, hns.ErrOverlap}},
 	hns.CodeAddressInvalidOrReserved: {"*": {hns.ErrInvalid}, "create endpoint": {hns.ErrInvalid, hns.ErrAddressInUse}},
@@ -100,6 +120,7 @@ var meaningTable = map[hns.Code]map[string]means{
 var partNotFound = map[string]means{
 	"*":           {hns.ErrNotFound},
 	"get network": {}, "delete network": {}, "get endpoint": {}, "delete endpoint": {}, "get namespace": {}, "delete namespace": {},
+	"get load balancer": {}, "delete load balancer": {}, "get SDN route": {}, "delete SDN route": {},
 }
 
 func TestMeanings(t *testing.T) {
@@ -112,7 +133,8 @@ func TestMeanings(t *testing.T) {
 				}
 				// The text is misleading on purpose: it is in the language of
 				// the system and never counts.
-				err := do(t.Context(), hns.New(failing(code, "Element not found. The object already exists. "), nil))
+				allow := &hns.Options{Allow: []string{"feature-ModifyLoadbalancer"}}
+				err := do(t.Context(), hns.New(failing(code, "Element not found. The object already exists. "), allow))
 				wantIs(t, err, want...)
 				wantIs(t, fmt.Errorf("ADD: %w", errors.Join(errors.New("first"), err)), want...)
 				var e *hns.Error
@@ -250,10 +272,12 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-func TestVerbAndKindText(t *testing.T) {
+func TestSmallTexts(t *testing.T) {
 	for got, want := range map[string]string{
 		hns.VerbCreate.String(): "create", hns.VerbCall.String(): "call", hns.Verb(0).String(): "verb(0)", hns.Verb(99).String(): "verb(99)",
 		hns.KindService.String(): "service", hns.KindNamespace.String(): "namespace", hns.Kind(99).String(): "kind(99)",
+		hns.KindLoadBalancer.String(): "load balancer", hns.KindRoute.String(): "SDN route",
+		hns.ProtocolAny.String(): "any", hns.TCP.String(): "TCP", hns.ICMPv6.String(): "ICMPv6", hns.Protocol(132).String(): "132",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -70,26 +70,6 @@ func (f Feature) In(v Version) bool {
 	return false
 }
 
-func major(from, minor uint32) VersionRange {
-	return VersionRange{Version{from, minor}, Version{from, math.MaxUint32}}
-}
-
-func since(maj, minor uint32) VersionRange { return VersionRange{From: Version{maj, minor}} }
-
-// The features that this module asks for (versions as hcsshim's hcn package
-// has them).
-var (
-	FeatureV2API = Feature{"V2Api", []VersionRange{since(9, 2)}, "Windows Server 2019 with KB4489899"}
-	// FeatureRemoteSubnet is the policy [RemoteSubnetRoute].
-	FeatureRemoteSubnet = Feature{"RemoteSubnet", []VersionRange{since(9, 2)}, "Windows Server 2019 with KB4489899"}
-	// FeatureHostRoute is the policy [HostRoute].
-	FeatureHostRoute = Feature{"HostRoute", []VersionRange{since(9, 2)}, "Windows Server 2019 with KB4489899"}
-	// FeatureDSR is direct server return, also an OutBoundNAT with Destinations.
-	FeatureDSR = Feature{"DSR", []VersionRange{major(9, 3), since(10, 2)}, "Windows Server 2019 with KB4571748, Windows 1903 serviced"}
-	// FeatureDualStack is an IPv4 and an IPv6 address on one endpoint.
-	FeatureDualStack = Feature{"IPv6DualStack", []VersionRange{since(11, 10)}, "Windows 2004 serviced, Windows Server 2022"}
-)
-
 // FeatureError says that this HNS lacks a feature. It matches [ErrUnsupported].
 type FeatureError struct {
 	Feature Feature

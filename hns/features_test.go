@@ -13,18 +13,36 @@ import (
 // holes, and new versions were forgotten (kubernetes/kubernetes#93304,
 // microsoft/hcsshim#803, microsoft/hcsshim#1003, projectcalico/felix#1871).
 func TestFeatureTable(t *testing.T) {
-	versions := []hns.Version{{}, {7, 2}, {9, 1}, {9, 2}, {9, 3}, {9, 5}, {10, 0}, {10, 1}, {10, 2}, {10, 4}, {11, 0}, {11, 9}, {11, 10}, {12, 0}, {13, 2}, {15, 4}, {99, 0}}
+	versions := []hns.Version{{}, {7, 2}, {9, 1}, {9, 2}, {9, 3}, {9, 5}, {10, 0}, {10, 1}, {10, 2}, {10, 4}, {11, 0}, {11, 9}, {11, 10}, {12, 0}, {13, 0}, {13, 2}, {14, 0}, {15, 0}, {15, 1}, {15, 4}, {15, 5}, {99, 0}}
 	for _, tt := range []struct {
 		f    hns.Feature
 		name string
-		has  string // one mark a version
+		has  string // one mark a version, in their order
 		text string
 	}{
-		{hns.FeatureV2API, "V2Api", "---++++++++++++++", "9.2+"},
-		{hns.FeatureRemoteSubnet, "RemoteSubnet", "---++++++++++++++", "9.2+"},
-		{hns.FeatureHostRoute, "HostRoute", "---++++++++++++++", "9.2+"},
-		{hns.FeatureDSR, "DSR", "----++--+++++++++", "9.3-9.x or 10.2+"},
-		{hns.FeatureDualStack, "IPv6DualStack", "------------+++++", "11.10+"},
+		{hns.FeatureACLAddressLists, "AclAddressLists", "-+++++++++++++++++++++", "7.2+"},
+		{hns.FeatureACLNoHostRulePriority, "AclNoHostRulePriority", "-+++++++++++++++++++++", "7.2+"},
+		{hns.FeatureACLPortRanges, "AclPortRanges", "-+++++++++++++++++++++", "7.2+"},
+		{hns.FeatureACLRuleID, "AclRuleId", "-+++++++++++++++++++++", "7.2+"},
+		{hns.FeatureV1API, "V1Api", "-+++++++++++++++++++++", "1.0+"},
+		{hns.FeatureV2API, "V2Api", "---+++++++++++++++++++", "9.2+"},
+		{hns.FeatureRemoteSubnet, "RemoteSubnet", "---+++++++++++++++++++", "9.2+"},
+		{hns.FeatureHostRoute, "HostRoute", "---+++++++++++++++++++", "9.2+"},
+		{hns.FeatureDSR, "DSR", "----++--++++++++++++++", "9.3-9.x or 10.2+"},
+		{hns.FeatureSlash32EndpointPrefixes, "Slash32EndpointPrefixes", "----++---+++++++++++++", "9.3-9.x or 10.4+"},
+		{hns.FeatureACLProtocol252, "AclSupportForProtocol252", "----------++++++++++++", "11.0+"},
+		{hns.FeatureSessionAffinity, "SessionAffinity", "-------------+++++++++", "12.0+"},
+		{hns.FeatureDualStack, "IPv6DualStack", "------------++++++++++", "11.10+"},
+		{hns.FeatureSetPolicy, "SetPolicy", "--------------++++++++", "13.0+"},
+		{hns.FeatureVXLANPort, "VxlanPort", "---------+++++++++++++", "10.3+"},
+		{hns.FeatureL4Proxy, "L4Proxy", "-----+---------+++++++", "9.5-9.x or 10.5-10.x or 11.11-11.x or 12.1-12.x or 13.1+"},
+		{hns.FeatureL4WFPProxy, "L4WfpProxy", "---------------+++++++", "13.2+"},
+		{hns.FeatureTierACL, "TierAcl", "----------------++++++", "14.0+"},
+		{hns.FeatureNetworkACL, "NetworkACL", "-----------------+++++", "15.0+"},
+		{hns.FeatureNestedIPSet, "NestedIpSet", "-----------------+++++", "15.0+"},
+		{hns.FeatureDisableHostPort, "DisableHostPort", "------------------++++", "15.1+"},
+		{hns.FeatureModifyLoadBalancer, "ModifyLoadbalancer", "--------------------++", "15.5-15.x or 16.0+"},
+		{hns.FeatureAccelnet, "Accelnet", "-------------------+++", "15.4+"},
 	} {
 		for i, v := range versions {
 			if want := tt.has[i] == '+'; tt.f.In(v) != want {
@@ -60,6 +78,45 @@ func TestVersions(t *testing.T) {
 		if closed.In(v) != want {
 			t.Errorf("%s: %v", v, !want)
 		}
+	}
+}
+
+// The gaps of L4Proxy, each end of them.
+func TestL4ProxyRanges(t *testing.T) {
+	for v, want := range map[hns.Version]bool{
+		{9, 4}: false, {9, 99}: true, {10, 0}: false, {10, 4}: false, {10, 5}: true, {11, 0}: false, {11, 10}: false, {11, 11}: true,
+		{12, 0}: false, {12, 1}: true, {13, 0}: false, {13, 1}: true, {14, 0}: true,
+	} {
+		if hns.FeatureL4Proxy.In(v) != want {
+			t.Errorf("%s: %v", v, !want)
+		}
+	}
+}
+
+func TestFeatures(t *testing.T) {
+	names := map[string]bool{}
+	for _, f := range hns.Features() {
+		names[strings.ToLower(f.Name)] = true
+		for _, name := range []string{f.Name, strings.ToUpper(f.Name)} {
+			got, ok := hns.FeatureByName(name)
+			same(t, name, f, got)
+			if !ok {
+				t.Errorf("%s is not found", name)
+			}
+		}
+		if len(f.Versions) == 0 || !strings.HasPrefix(f.Windows, "Windows ") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(names) != 23 {
+		t.Errorf("%d names", len(names))
+	}
+	if f, ok := hns.FeatureByName("Geneve"); ok || f.Name != "" {
+		t.Errorf("found %+v", f)
+	}
+	hns.Features()[8].Versions[0] = hns.VersionRange{} // a copy
+	if f, _ := hns.FeatureByName("DSR"); f.In(hns.Version{Major: 1}) {
+		t.Error("the caller changed the table")
 	}
 }
 

@@ -35,19 +35,28 @@ func TestGettersReturnObjectXorError(t *testing.T) {
 			return v == nil, err
 		case *hns.Namespace:
 			return v == nil, err
+		case *hns.LoadBalancer:
+			return v == nil, err
+		case *hns.SDNRouteObject:
+			return v == nil, err
 		}
 		return v == hns.Version{}, err
 	}
 	getters := map[string]func(*hns.Client) (bool, error){
-		"Networks.ByID":     func(c *hns.Client) (bool, error) { return isNil(c.Networks.ByID(t.Context(), lake)) },
-		"Networks.ByName":   func(c *hns.Client) (bool, error) { return isNil(c.Networks.ByName(t.Context(), "lake")) },
-		"Networks.Create":   func(c *hns.Client) (bool, error) { return isNil(c.Networks.Create(t.Context(), fjord())) },
-		"Endpoints.ByID":    func(c *hns.Client) (bool, error) { return isNil(c.Endpoints.ByID(t.Context(), podID)) },
-		"Endpoints.ByName":  func(c *hns.Client) (bool, error) { return isNil(c.Endpoints.ByName(t.Context(), "lake")) },
-		"Endpoints.Create":  func(c *hns.Client) (bool, error) { return isNil(c.Endpoints.Create(t.Context(), pod())) },
-		"Namespaces.ByID":   func(c *hns.Client) (bool, error) { return isNil(c.Namespaces.ByID(t.Context(), podNS)) },
-		"Namespaces.Create": func(c *hns.Client) (bool, error) { return isNil(c.Namespaces.Create(t.Context(), &hns.Namespace{})) },
-		"Version":           func(c *hns.Client) (bool, error) { return isNil(c.Version(t.Context())) },
+		"Networks.ByID":        func(c *hns.Client) (bool, error) { return isNil(c.Networks.ByID(t.Context(), lake)) },
+		"Networks.ByName":      func(c *hns.Client) (bool, error) { return isNil(c.Networks.ByName(t.Context(), "lake")) },
+		"Networks.Create":      func(c *hns.Client) (bool, error) { return isNil(c.Networks.Create(t.Context(), fjord())) },
+		"Endpoints.ByID":       func(c *hns.Client) (bool, error) { return isNil(c.Endpoints.ByID(t.Context(), podID)) },
+		"Endpoints.ByName":     func(c *hns.Client) (bool, error) { return isNil(c.Endpoints.ByName(t.Context(), "lake")) },
+		"Endpoints.Create":     func(c *hns.Client) (bool, error) { return isNil(c.Endpoints.Create(t.Context(), pod())) },
+		"Namespaces.ByID":      func(c *hns.Client) (bool, error) { return isNil(c.Namespaces.ByID(t.Context(), podNS)) },
+		"Namespaces.Create":    func(c *hns.Client) (bool, error) { return isNil(c.Namespaces.Create(t.Context(), &hns.Namespace{})) },
+		"LoadBalancers.ByID":   func(c *hns.Client) (bool, error) { return isNil(c.LoadBalancers.ByID(t.Context(), vipID)) },
+		"LoadBalancers.Create": func(c *hns.Client) (bool, error) { return isNil(c.LoadBalancers.Create(t.Context(), nodePort())) },
+		"Routes.ByID":          func(c *hns.Client) (bool, error) { return isNil(c.Routes.ByID(t.Context(), routeID)) },
+		"Routes.Create":        func(c *hns.Client) (bool, error) { return isNil(c.Routes.Create(t.Context(), metadata())) },
+		"Routes.Replace":       func(c *hns.Client) (bool, error) { return isNil(c.Routes.Replace(t.Context(), metadata())) },
+		"Version":              func(c *hns.Client) (bool, error) { return isNil(c.Version(t.Context())) },
 	}
 	object := `{"Name":"lake","Major":13,"Minor":3}`
 	answers := map[string]struct {

@@ -14,6 +14,8 @@ func TestRequests(t *testing.T) {
 	pods := []hns.EndpointPolicy{
 		hns.OutBoundNAT{Destinations: []string{"10.50.3.7"}}, hns.VLAN{IsolationID: 7}, hns.RawPolicy{Type: "L2Driver"},
 	}
+	rules := []hns.EndpointPolicy{acl(func(p *hns.ACL) { p.Protocols = []string{"6"} }), hns.TierACL{Name: "in", Direction: hns.In, Order: 1}}
+	sets := []hns.NetworkPolicy{hns.SetPolicy{ID: "a", Name: "pods", Type: hns.SetIP, Values: []string{"10.50.3.7"}}}
 	tests := []struct {
 		name string
 		do   func(*hns.Client) error
@@ -52,11 +54,38 @@ func TestRequests(t *testing.T) {
 		{"namespace_delete", func(c *hns.Client) error { return c.Namespaces.Delete(t.Context(), podNS) }},
 		{"namespace_add_endpoint", func(c *hns.Client) error { return c.Namespaces.AddEndpoint(t.Context(), podNS, podID) }},
 		{"namespace_remove_endpoint", func(c *hns.Client) error { return c.Namespaces.RemoveEndpoint(t.Context(), podNS, podID) }},
+		{"endpoint_update_policies", func(c *hns.Client) error { return c.Endpoints.UpdatePolicies(t.Context(), podID, rules...) }},
+		{"endpoint_remove_policies", func(c *hns.Client) error { return c.Endpoints.RemovePolicies(t.Context(), podID, rules[0]) }},
+		{"network_update_policies", func(c *hns.Client) error { return c.Networks.UpdatePolicies(t.Context(), lake, sets...) }},
+		{"network_update_dns", func(c *hns.Client) error { return c.Networks.UpdateDNS(t.Context(), lake, fjord().DNS) }},
+		{"network_update_dns_to_none", func(c *hns.Client) error { return c.Networks.UpdateDNS(t.Context(), lake, hns.DNS{}) }},
+		{"network_update_extension", func(c *hns.Client) error { return c.Networks.UpdateExtension(t.Context(), lake, podID, false) }},
+		{"network_add_subnets", func(c *hns.Client) error { return c.Networks.AddSubnets(t.Context(), lake, pods4(), pods6()) }},
+		{"network_remove_subnets", func(c *hns.Client) error { return c.Networks.RemoveSubnets(t.Context(), lake, pods4(), pods6()) }},
+		{"network_add_ip_subnets", func(c *hns.Client) error {
+			return c.Networks.AddIPSubnets(t.Context(), lake, pods4().ID, pods4().IPSubnets...)
+		}},
+		{"network_remove_ip_subnets", func(c *hns.Client) error {
+			return c.Networks.RemoveIPSubnets(t.Context(), lake, pods4().ID, pods4().IPSubnets...)
+		}},
+		{"loadbalancer_create", func(c *hns.Client) error { _, err := c.LoadBalancers.Create(t.Context(), service()); return err }},
+		{"loadbalancer_create_least", func(c *hns.Client) error {
+			_, err := c.LoadBalancers.Create(t.Context(), nodePort())
+			return err
+		}},
+		{"loadbalancer_list", func(c *hns.Client) error { _, err := c.LoadBalancers.List(t.Context()); return err }},
+		{"loadbalancer_get", func(c *hns.Client) error { _, err := c.LoadBalancers.ByID(t.Context(), vipID); return err }},
+		{"loadbalancer_update", func(c *hns.Client) error { return c.LoadBalancers.Update(t.Context(), service()) }},
+		{"loadbalancer_delete", func(c *hns.Client) error { return c.LoadBalancers.Delete(t.Context(), vipID) }},
+		{"route_create", func(c *hns.Client) error { _, err := c.Routes.Create(t.Context(), metadata()); return err }},
+		{"route_list", func(c *hns.Client) error { _, err := c.Routes.List(t.Context()); return err }},
+		{"route_get", func(c *hns.Client) error { _, err := c.Routes.ByID(t.Context(), routeID); return err }},
+		{"route_delete", func(c *hns.Client) error { return c.Routes.Delete(t.Context(), routeID) }},
 		{"version", func(c *hns.Client) error { _, err := c.Version(t.Context()); return err }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := &recorder{Backend: answering(`{"Major":13,"Minor":3}`)}
+			rec := &recorder{Backend: answering(`{"Major":16,"Minor":0}`)}
 			if err := tt.do(hns.New(rec, nil)); err != nil {
 				t.Fatal(err)
 			}

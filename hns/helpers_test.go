@@ -35,6 +35,10 @@ var (
 	podID  = mustID("2b000000-0000-4000-8000-0000000000ab") // an endpoint
 	podNS  = mustID("3c000000-0000-4000-8000-000000000001") // a namespace
 	podNS2 = mustID("3c000000-0000-4000-8000-000000000002")
+
+	podID2  = mustID("2b000000-0000-4000-8000-0000000000ac")
+	vipID   = mustID("6f000000-0000-4000-8000-000000000001") // a load balancer
+	routeID = mustID("7a000000-0000-4000-8000-000000000001") // an SDN route object
 )
 
 func mustID(s string) hns.ID {

@@ -149,7 +149,7 @@ func (s *NamespaceService) Delete(ctx context.Context, id ID) error {
 // already is success; one in another namespace is ErrAttached, and the error
 // names that one.
 func (s *NamespaceService) AddEndpoint(ctx context.Context, namespace, endpoint ID) error {
-	err := s.modify(ctx, "Add", namespace, endpoint)
+	err := s.modify(ctx, requestAdd, namespace, endpoint)
 	if !errors.Is(err, ErrAttached) {
 		return err
 	}
@@ -168,25 +168,19 @@ func (s *NamespaceService) AddEndpoint(ctx context.Context, namespace, endpoint 
 // RemoveEndpoint detaches an endpoint from the namespace. If it is not in the
 // namespace, or one of the two is gone, the error is ErrNotFound.
 func (s *NamespaceService) RemoveEndpoint(ctx context.Context, namespace, endpoint ID) error {
-	return s.modify(ctx, "Remove", namespace, endpoint)
+	return s.modify(ctx, requestRemove, namespace, endpoint)
 }
 
 func (s *NamespaceService) modify(ctx context.Context, request string, namespace, endpoint ID) error {
 	op := "add endpoint " + endpoint.String() + " to namespace"
-	if request == "Remove" {
+	if request == requestRemove {
 		op = "remove endpoint " + endpoint.String() + " from namespace"
 	}
 	if namespace.IsZero() || endpoint.IsZero() {
 		return zeroID(op, VerbModify, KindNamespace)
 	}
-	doc, err := encode(struct {
+	return s.c.modify(ctx, op, KindNamespace, namespace, struct {
 		ResourceType, RequestType string
 		Settings                  any
 	}{"Endpoint", request, struct{ EndpointId string }{endpoint.String()}})
-	if err != nil {
-		return &Error{Op: op, Verb: VerbModify, Kind: KindNamespace, Ref: namespace.String(), Err: err}
-	}
-	_, err = s.c.do(ctx, op, namespace.String(),
-		Request{Verb: VerbModify, Kind: KindNamespace, ID: namespace, Document: doc})
-	return err
 }

@@ -42,9 +42,9 @@ const (
 	NetworkEnableDNSProxy   NetworkFlags = 1
 	NetworkEnableDHCPServer NetworkFlags = 2
 	NetworkEnableMirroring  NetworkFlags = 4
-	NetworkNonPersistent    NetworkFlags = 8 // gone after a reboot
-	NetworkDisableHostPort  NetworkFlags = 1024
-	NetworkEnableIOV        NetworkFlags = 8192
+	NetworkNonPersistent    NetworkFlags = 8    // gone after a reboot
+	NetworkDisableHostPort  NetworkFlags = 1024 // no adapter for the node; HNS 15.1 and later
+	NetworkEnableIOV        NetworkFlags = 8192 // SR-IOV, for accelerated networking; HNS 15.4 and later
 )
 
 // Network is an HNS network (schema HostComputeNetwork).
@@ -79,36 +79,9 @@ type IPAM struct {
 
 var ipamTypes = []string{"Static", "DHCP"}
 
-// Subnet is a subnet of a network (schema Subnet).
-type Subnet struct {
-	// ID is filled by HNS.
-	ID ID
-	// Prefix is the subnet, without host bits.
-	Prefix netip.Prefix
-	// Routes of the subnet; the default route's next hop is the gateway.
-	Routes []Route
-	// Policies of the subnet: [VSID] on Overlay, [VLAN].
-	Policies []SubnetPolicy
-	// Flags of the subnet; 1 keeps HNS from reserving the gateway address.
-	Flags uint32
-}
-
 // MACRange is a block of MAC addresses, both ends included.
 type MACRange struct {
 	Start, End MAC
-}
-
-// Gateway returns the next hop of the subnet's default route, or none.
-func (s Subnet) Gateway() netip.Addr {
-	return defaultGateway(s.Routes, s.Prefix.Addr().Is4())
-}
-
-// VSID returns the VNI of an Overlay subnet, or 0.
-func (s Subnet) VSID() uint32 {
-	for _, p := range PoliciesOf[VSID](s.Policies) {
-		return p.IsolationID
-	}
-	return 0
 }
 
 // Subnets returns the subnets of all IPAMs, in order.
@@ -178,28 +151,11 @@ func DecodeNetwork(doc []byte) (*Network, error) {
 	return n, nil
 }
 
-func readSubnet(r reader) Subnet {
-	return Subnet{
-		ID:       r.id("ID"),
-		Prefix:   r.prefix("IpAddressPrefix"),
-		Routes:   readRoutes(r),
-		Policies: readPolicies(r, subnetPolicies),
-		Flags:    uint32(r.uint("Flags", 32)),
-	}
-}
-
 type wireSchema struct {
 	Major, Minor uint32
 }
 
 var schema2 = wireSchema{Major: 2}
-
-type wireSubnet struct {
-	IpAddressPrefix string       `json:",omitempty"`
-	Policies        []wirePolicy `json:",omitempty"`
-	Routes          []wireRoute  `json:",omitempty"`
-	Flags           uint32       `json:",omitempty"`
-}
 
 type wireIPAM struct {
 	Type    string       `json:",omitempty"`
@@ -239,11 +195,11 @@ func (n *Network) Encode() (json.RawMessage, error) {
 	for i, ipam := range n.IPAMs {
 		wi := wireIPAM{Type: ipam.Type}
 		for j, s := range ipam.Subnets {
-			policies, err := wirePolicies(s.Policies)
+			ws, err := s.wire()
 			if err != nil {
 				return nil, fmt.Errorf("Ipams[%d].Subnets[%d].%w", i, j, err)
 			}
-			wi.Subnets = append(wi.Subnets, wireSubnet{prefixText(s.Prefix), policies, wireRoutes(s.Routes), s.Flags})
+			wi.Subnets = append(wi.Subnets, ws)
 		}
 		w.Ipams = append(w.Ipams, wi)
 	}
@@ -282,19 +238,16 @@ func (n *Network) check() []*FieldError {
 	return bad
 }
 
-func (s Subnet) check(t NetworkType) []*FieldError {
-	bad := checkPrefix("IpAddressPrefix", s.Prefix)
-	bad = append(bad, checkPolicies(s.Policies, subnetPolicies)...)
-	for i, r := range s.Routes {
-		bad = append(bad, under(fmt.Sprintf("Routes[%d]", i), r.check())...)
+// needs returns what not every HNS has of what the network asks for.
+func (n *Network) needs() []Feature {
+	fs := policyFeatures(n.Policies, networkPolicies)
+	if n.Flags&NetworkDisableHostPort != 0 {
+		fs = append(fs, FeatureDisableHostPort)
 	}
-	if g := s.Gateway(); g.IsValid() && s.Prefix.IsValid() && !s.Prefix.Contains(g) {
-		bad = append(bad, &FieldError{Path: "Routes", Value: g.String(), Reason: "the gateway lies outside " + s.Prefix.String(), Rule: "gateway-outside"})
+	if n.Flags&NetworkEnableIOV != 0 {
+		fs = append(fs, FeatureAccelnet)
 	}
-	if t == Overlay && !HasPolicy(s.Policies, "VSID") {
-		bad = append(bad, &FieldError{Path: "Policies", Reason: "an Overlay subnet needs a VSID policy", Rule: "overlay-vsid"})
-	}
-	return bad
+	return fs
 }
 
 // NetworkService does things to networks. It is the field Networks of [Client].
@@ -326,15 +279,17 @@ func (s *NetworkService) Delete(ctx context.Context, id ID) error {
 	return remove(ctx, s.c, networkKind, id)
 }
 
-// AddPolicies adds policies to a live network.
+// AddPolicies adds policies to a live network. Those that this HNS is
+// too old for are refused with a [FeatureError]; its version is asked for once,
+// and only if not every HNS has them.
 func (s *NetworkService) AddPolicies(ctx context.Context, id ID, ps ...NetworkPolicy) error {
-	return modifyPolicies(ctx, s.c, networkKind, id, "Add", ps, networkPolicies)
+	return modifyPolicies(ctx, s.c, networkKind, id, requestAdd, ps, networkPolicies)
 }
 
 // RemovePolicies removes policies from a live network. HNS compares settings:
 // they must be those the network has.
 func (s *NetworkService) RemovePolicies(ctx context.Context, id ID, ps ...NetworkPolicy) error {
-	return modifyPolicies(ctx, s.c, networkKind, id, "Remove", ps, networkPolicies)
+	return modifyPolicies(ctx, s.c, networkKind, id, requestRemove, ps, networkPolicies)
 }
 
 // ManagementIP returns the node's address that the network took over from its

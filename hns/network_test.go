@@ -14,8 +14,7 @@ import (
 func fjord() *hns.Network {
 	return &hns.Network{
 		ID: lake, Name: "fjord <1>", Type: hns.Overlay, Flags: hns.NetworkNonPersistent | hns.NetworkEnableMirroring,
-		Policies: []hns.NetworkPolicy{hns.NetAdapterName{Name: "Ethernet"}, hns.HostRoute{}, remoteSubnet(),
-			hns.RawPolicy{Type: "VxlanPort", Settings: json.RawMessage(`{"Port":4789}`)}},
+		Policies: []hns.NetworkPolicy{hns.NetAdapterName{Name: "Ethernet"}, hns.HostRoute{}, remoteSubnet(), hns.VXLANPort{Port: 4789}},
 		IPAMs: []hns.IPAM{{Type: "Static", Subnets: []hns.Subnet{{
 			Prefix: prefix("10.60.4.0/24"), Routes: []hns.Route{hns.DefaultRoute(addr("10.60.4.1"))},
 			Policies: []hns.SubnetPolicy{hns.VSID{IsolationID: 4096}}, Flags: 1,

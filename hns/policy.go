@@ -1,7 +1,6 @@
 package hns
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -19,17 +18,21 @@ type policy interface {
 	check() []*FieldError
 }
 
-// EndpointPolicy is a policy of an endpoint. It is implemented by
-// [OutBoundNAT], [ProviderAddress], [SDNRoute], [VLAN] and [RawPolicy], which
-// holds every other type of the schema.
+// EndpointPolicy is a policy of an endpoint. It is implemented by [ACL],
+// [EncapOverhead], [InterfaceConstraint], [InterfaceParameters], [IOV],
+// [L2Driver], [L4Proxy], [L4WFPProxy], [OutBoundNAT], [PortMapping],
+// [PortName], [ProviderAddress], [QOS], [SDNRoute], [TierACL], [VLAN] and
+// [RawPolicy], which holds every other type of the schema.
 type EndpointPolicy interface {
 	policy
 	endpointPolicy()
 }
 
-// NetworkPolicy is a policy of a network. It is implemented by
-// [NetAdapterName], [ProviderAddress], [DRMACAddress], [HostRoute],
-// [RemoteSubnetRoute] and [RawPolicy], which holds every other type.
+// NetworkPolicy is a policy of a network. It is implemented by [AutomaticDNS],
+// [DRMACAddress], [HostRoute], [InterfaceConstraint], [L4Proxy],
+// [LayerConstraint], [NetAdapterName], [NetworkACL], [ProviderAddress],
+// [RemoteSubnetRoute], [SetPolicy], [SourceMACAddress], [VSwitchExtension],
+// [VXLANPort] and [RawPolicy], which holds every other type.
 type NetworkPolicy interface {
 	policy
 	networkPolicy()
@@ -216,12 +219,18 @@ func noValue(p any) *FieldError {
 func checkPolicies[P policy](ps []P, known decoders[P]) []*FieldError {
 	var bad []*FieldError
 	for i, p := range ps {
-		for _, e := range checkPolicy(p, known) {
-			bad = append(bad, e.in(fmt.Sprintf("Policies[%d]", i)))
+		of := checkPolicy(p, known)
+		if noValue(p) == nil && onlyOnce[strings.ToLower(p.PolicyType())] && HasPolicy(ps[:i], p.PolicyType()) {
+			of = append(of, &FieldError{Path: "Type", Value: p.PolicyType(), Reason: "a second one, HNS takes one alone", Rule: "once"})
 		}
+		bad = append(bad, under(fmt.Sprintf("Policies[%d]", i), of)...)
 	}
 	return bad
 }
+
+// onlyOnce are the types, in small letters, that an object may have one of
+// (HCN_INTERFACEPARAMETERS_ALREADY_APPLIED).
+var onlyOnce = map[string]bool{"interfaceparameters": true}
 
 // checkPolicy judges raw settings of a known type by its struct.
 func checkPolicy[P policy](p P, known decoders[P]) []*FieldError {
@@ -260,8 +269,10 @@ func checkPolicy[P policy](p P, known decoders[P]) []*FieldError {
 
 // schema1Names are names of schema 1, by type in small letters, that schema 2
 // passes over without a word: the pods' traffic was translated for want of
-// exceptions (projectcalico/cni-plugin#1067).
+// exceptions (projectcalico/cni-plugin#1067), and a rule for one port is one
+// for all.
 var schema1Names = map[string]map[string]string{
+	"acl":         {"Protocol": "Protocols", "LocalPort": "LocalPorts", "RemotePort": "RemotePorts"},
 	"outboundnat": {"ExceptionList": "Exceptions", "VIP": "VirtualIP"},
 }
 
@@ -282,75 +293,4 @@ func under(prefix string, bad []*FieldError) []*FieldError {
 		out = append(out, e.in(prefix))
 	}
 	return out
-}
-
-// sameJSON reports whether a and b are the same value to HNS: members that are
-// zero count as absent, for HNS leaves those out; names are compared ignoring
-// case, and so are texts that are MAC addresses, in any of their spellings.
-func sameJSON(a, b []byte) bool {
-	va, errA := decodeAny(a)
-	vb, errB := decodeAny(b)
-	return errA == nil && errB == nil && sameValue(va, vb)
-}
-
-func decodeAny(b []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
-}
-
-func sameValue(a, b any) bool {
-	if isZeroJSON(a) && isZeroJSON(b) {
-		return true
-	}
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && containsMembers(a, b) && containsMembers(b, a)
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, sameValue)
-	case string:
-		b, ok := b.(string)
-		if ok && a != b {
-			ma, errA := ParseMAC(a)
-			mb, errB := ParseMAC(b)
-			return errA == nil && errB == nil && ma == mb
-		}
-		return ok
-	}
-	return a == b
-}
-
-// containsMembers reports whether every member of b that is not zero is in a.
-func containsMembers(a, b map[string]any) bool {
-	folded := make(map[string]any, len(a))
-	for k, v := range a {
-		folded[strings.ToLower(k)] = v
-	}
-	for k, v := range b {
-		if !isZeroJSON(v) && !sameValue(folded[strings.ToLower(k)], v) {
-			return false
-		}
-	}
-	return len(folded) == len(a) // two spellings of one member: not the same as one
-}
-
-func isZeroJSON(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case bool:
-		return !v
-	case string:
-		return v == ""
-	case json.Number:
-		return v == "0"
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	}
-	return false
 }

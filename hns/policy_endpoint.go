@@ -6,14 +6,24 @@ import (
 )
 
 var endpointPolicies = decoders[EndpointPolicy]{
-	"outboundnat":     func(r reader) EndpointPolicy { return readOutBoundNAT(r) },
-	"provideraddress": func(r reader) EndpointPolicy { return readProviderAddress(r) },
-	"sdnroute":        func(r reader) EndpointPolicy { return readSDNRoute(r) },
-	"vlan":            func(r reader) EndpointPolicy { return VLAN{IsolationID: uint32(r.uint("IsolationId", 32))} },
+	"acl":                 func(r reader) EndpointPolicy { return readACL(r) },
+	"encapoverhead":       func(r reader) EndpointPolicy { return readEncapOverhead(r) },
+	"interfaceconstraint": func(r reader) EndpointPolicy { return readInterfaceConstraint(r) },
+	"interfaceparameters": func(r reader) EndpointPolicy { return readInterfaceParameters(r) },
+	"iov":                 func(r reader) EndpointPolicy { return readIOV(r) },
+	"l2driver":            func(reader) EndpointPolicy { return L2Driver{} },
+	"l4proxy":             func(r reader) EndpointPolicy { return readL4Proxy(r) },
+	"l4wfpproxy":          func(r reader) EndpointPolicy { return readL4WFPProxy(r) },
+	"outboundnat":         func(r reader) EndpointPolicy { return readOutBoundNAT(r) },
+	"portmapping":         func(r reader) EndpointPolicy { return readPortMapping(r) },
+	"portname":            func(r reader) EndpointPolicy { return PortName{Name: r.str("Name")} },
+	"provideraddress":     func(r reader) EndpointPolicy { return readProviderAddress(r) },
+	"qos":                 func(r reader) EndpointPolicy { return readQOS(r) },
+	"sdnroute":            func(r reader) EndpointPolicy { return readSDNRoute(r) },
+	"tieracl":             func(r reader) EndpointPolicy { return readTierACL(r) },
+	"vlan":                func(r reader) EndpointPolicy { return VLAN{IsolationID: uint32(r.uint("IsolationId", 32))} },
 
-	"acl": nil, "encapoverhead": nil, "encryption": nil, "interfaceconstraint": nil, "interfaceparameters": nil,
-	"iov": nil, "l2driver": nil, "l4proxy": nil, "l4wfpproxy": nil, "portmapping": nil, "portname": nil,
-	"qos": nil, "tieracl": nil,
+	"encryption": nil, // its settings are of a shape per method, and nobody is known to send them
 }
 
 var (
@@ -94,7 +104,7 @@ func checkPlaces(name string, texts []string) []*FieldError {
 		if p, err := netip.ParsePrefix(s); err == nil {
 			bad = append(bad, checkPrefix(at, p)...)
 		} else if a, err := netip.ParseAddr(s); err != nil || a.Zone() != "" {
-			bad = append(bad, &FieldError{Path: at, Value: clip(s, 64), Reason: "not a prefix such as 10.0.0.0/8, nor an address"})
+			bad = append(bad, &FieldError{Path: at, Value: clip(s, 64), Reason: notPlace})
 		}
 	}
 	return bad

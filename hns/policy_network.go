@@ -6,14 +6,24 @@ import (
 )
 
 var networkPolicies = decoders[NetworkPolicy]{
-	"netadaptername":    func(r reader) NetworkPolicy { return NetAdapterName{Name: r.str("NetworkAdapterName")} },
-	"provideraddress":   func(r reader) NetworkPolicy { return readProviderAddress(r) },
-	"drmacaddress":      func(r reader) NetworkPolicy { return DRMACAddress{Address: r.mac("Address")} },
-	"hostroute":         func(reader) NetworkPolicy { return HostRoute{} },
-	"remotesubnetroute": func(r reader) NetworkPolicy { return readRemoteSubnetRoute(r) },
+	"automaticdns":        func(r reader) NetworkPolicy { return AutomaticDNS{Enable: r.bool("Enable")} },
+	"drmacaddress":        func(r reader) NetworkPolicy { return DRMACAddress{Address: r.mac("Address")} },
+	"hostroute":           func(reader) NetworkPolicy { return HostRoute{} },
+	"interfaceconstraint": func(r reader) NetworkPolicy { return readInterfaceConstraint(r) },
+	"l4proxy":             func(r reader) NetworkPolicy { return readL4Proxy(r) },
+	"layerconstraint":     func(r reader) NetworkPolicy { return LayerConstraint{LayerID: r.id("LayerId")} },
+	"netadaptername":      func(r reader) NetworkPolicy { return NetAdapterName{Name: r.str("NetworkAdapterName")} },
+	"networkacl":          func(r reader) NetworkPolicy { return NetworkACL(readACL(r)) },
+	"provideraddress":     func(r reader) NetworkPolicy { return readProviderAddress(r) },
+	"remotesubnetroute":   func(r reader) NetworkPolicy { return readRemoteSubnetRoute(r) },
+	"setpolicy":           func(r reader) NetworkPolicy { return readSetPolicy(r) },
+	"sourcemacaddress":    func(r reader) NetworkPolicy { return SourceMACAddress{Address: r.mac("SourceMacAddress")} },
+	"vswitchextension": func(r reader) NetworkPolicy {
+		return VSwitchExtension{ID: r.id("ExtensionID"), Enable: r.bool("Enable")}
+	},
+	"vxlanport": func(r reader) NetworkPolicy { return VXLANPort{Port: uint16(r.uint("Port", 16))} },
 
-	"automaticdns": nil, "interfaceconstraint": nil, "l4proxy": nil, "layerconstraint": nil, "neighbordiscovery": nil,
-	"networkacl": nil, "setpolicy": nil, "sourcemacaddress": nil, "vswitchextension": nil, "vxlanport": nil,
+	"neighbordiscovery": nil, // of Microsoft's scripts alone; its settings are not documented
 }
 
 var subnetPolicies = decoders[SubnetPolicy]{
@@ -112,6 +122,7 @@ func (HostRoute) PolicyType() string   { return "HostRoute" }
 func (HostRoute) networkPolicy()       {}
 func (HostRoute) settings() any        { return struct{}{} }
 func (HostRoute) check() []*FieldError { return nil }
+func (HostRoute) features() []Feature  { return []Feature{FeatureHostRoute} }
 
 // RemoteSubnetRoute leads an Overlay network's traffic for another node's pod
 // subnet to that node (schema RemoteSubnetRoute). HNS 9.2 and later.
@@ -130,6 +141,9 @@ type RemoteSubnetRoute struct {
 // PolicyType returns "RemoteSubnetRoute".
 func (RemoteSubnetRoute) PolicyType() string { return "RemoteSubnetRoute" }
 func (RemoteSubnetRoute) networkPolicy()     {}
+func (RemoteSubnetRoute) features() []Feature {
+	return []Feature{FeatureRemoteSubnet}
+}
 func (p RemoteSubnetRoute) settings() any {
 	return struct {
 		DestinationPrefix           string `json:",omitempty"`

@@ -74,14 +74,16 @@ func first(policies any) any {
 	return nil
 }
 
-// Every policy that has a struct, as HNS writes it and as we write it back.
-// Where a policy comes with another spelling, out is what it goes back as.
+// typedCase is a policy as HNS writes it, as it reads, and as we write it back.
+type typedCase struct {
+	place, in string
+	want      any
+	out       string // where it comes in another spelling; empty: as in
+}
+
+// The policies that a network mode needs.
 func TestTypedPolicies(t *testing.T) {
-	tests := []struct {
-		place, in string
-		want      any
-		out       string // empty: as in
-	}{
+	checkTyped(t, []typedCase{
 		{"endpoint", `{"Type":"OutBoundNAT","Settings":{"Exceptions":["10.0.0.0/8"]}}`, hns.OutBoundNAT{Exceptions: []string{"10.0.0.0/8"}}, ""},
 		{"endpoint", `{"Type":"OutBoundNAT","Settings":{"VirtualIP":"192.0.2.9","Destinations":["10.50.3.7"],"Flags":2,"MaxPortPoolUsage":6000}}`,
 			hns.OutBoundNAT{VirtualIP: addr("192.0.2.9"), Destinations: []string{"10.50.3.7"}, Flags: hns.NATIPv6, MaxPortPoolUsage: 6000}, ""},
@@ -112,7 +114,12 @@ func TestTypedPolicies(t *testing.T) {
 		// flannel writes MACs with colons (flannel-io/flannel#1061).
 		{"network", `{"Type":"RemoteSubnetRoute","Settings":{"DestinationPrefix":"10.60.7.0/24","IsolationId":70000,"ProviderAddress":"192.0.2.7","DistributedRouterMacAddress":"02:00:5e:d3:b5:a9"}}`,
 			remoteSubnet(), `{"Type":"RemoteSubnetRoute","Settings":{"DestinationPrefix":"10.60.7.0/24","IsolationId":70000,"ProviderAddress":"192.0.2.7","DistributedRouterMacAddress":"02-00-5E-D3-B5-A9"}}`},
-	}
+	})
+}
+
+// checkTyped reads each policy and writes it back.
+func checkTyped(t *testing.T, tests []typedCase) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.place+" "+tt.in, func(t *testing.T) {
 			pl := places[tt.place]
@@ -145,8 +152,7 @@ func remoteSubnet() hns.RemoteSubnetRoute {
 func TestPoliciesKeptRaw(t *testing.T) {
 	for _, in := range []string{
 		// Types without a struct.
-		`{"Type":"L2Driver"}`,
-		`{"Type":"PortMapping","Settings":{"Protocol":6,"InternalPort":80,"ExternalPort":8088,"VIP":""}}`,
+		`{"Type":"Encryption","Settings":{"EncryptionMethodType":"Ipsec","Name":"n"}}`,
 		`{"Type":"Bogus","Settings":{"b":1,"a":[{}],"c":null,"text":"<b>&\u2028"}}`,
 		`{"Type":"Bogus","Settings":"not even an object"}`,
 		// Members that the struct does not know: other order, other numbers, duplicates and all.
@@ -269,7 +275,7 @@ func TestCheckEndpointPolicy(t *testing.T) {
 		{"no route", hns.SDNRoute{}, []string{"Settings.DestinationPrefix |  | "}},
 		{"VLAN", hns.VLAN{IsolationID: 4095}, []string{"Settings.IsolationId | 4095 | vlan-range"}},
 
-		{"raw of no struct", raw("ACL", `{"Action":"Block","LocalAddresses":"Any"}`), nil},
+		{"raw of no struct", raw("Encryption", `{"EncryptionMethodType":"none of them"}`), nil},
 		{"raw without settings", hns.RawPolicy{Type: "L2Driver"}, nil},
 		{"raw without type", raw("", `{}`), []string{"Type |  | "}},
 		{"raw of no type of the schema", raw("Bogus", `{}`), []string{"Type | Bogus | policy-type"}},

@@ -15,19 +15,24 @@ type resource[T any] struct {
 	decode func([]byte) (*T, error)
 	encode func(*T) (json.RawMessage, error)
 	check  func(*T) []*FieldError
+	needs  func(*T) []Feature    // what not every HNS has; nil: nothing
 	ident  func(*T) (ID, string) // id and name
 	where  func(*T) string       // what a failed create says beside the name
 }
 
 var (
-	networkKind = resource[Network]{KindNetwork, DecodeNetwork, (*Network).Encode, (*Network).check,
+	networkKind = resource[Network]{KindNetwork, DecodeNetwork, (*Network).Encode, (*Network).check, (*Network).needs,
 		func(n *Network) (ID, string) { return n.ID, n.Name },
 		func(n *Network) string { return fmt.Sprintf(" (%s)", n.Type) }}
-	endpointKind = resource[Endpoint]{KindEndpoint, DecodeEndpoint, (*Endpoint).Encode, (*Endpoint).check,
+	endpointKind = resource[Endpoint]{KindEndpoint, DecodeEndpoint, (*Endpoint).Encode, (*Endpoint).check, (*Endpoint).needs,
 		func(e *Endpoint) (ID, string) { return e.ID, e.Name }, (*Endpoint).where}
-	namespaceKind = resource[Namespace]{KindNamespace, DecodeNamespace, (*Namespace).Encode, (*Namespace).check,
+	namespaceKind = resource[Namespace]{KindNamespace, DecodeNamespace, (*Namespace).Encode, (*Namespace).check, nil,
 		func(n *Namespace) (ID, string) { return n.ID, "" },
 		func(*Namespace) string { return "" }}
+	loadBalancerKind = resource[LoadBalancer]{KindLoadBalancer, DecodeLoadBalancer, (*LoadBalancer).Encode, (*LoadBalancer).check, (*LoadBalancer).needs,
+		func(l *LoadBalancer) (ID, string) { return l.ID, "" }, (*LoadBalancer).where}
+	routeKind = resource[SDNRouteObject]{KindRoute, DecodeSDNRouteObject, (*SDNRouteObject).Encode, (*SDNRouteObject).check, nil,
+		func(r *SDNRouteObject) (ID, string) { return r.ID, "" }, (*SDNRouteObject).where}
 )
 
 func create[T any](ctx context.Context, c *Client, k resource[T], obj *T, network ID) (*T, error) {
@@ -43,11 +48,8 @@ func create[T any](ctx context.Context, c *Client, k resource[T], obj *T, networ
 	if name != "" {
 		ref = strconv.Quote(name)
 	}
-	ref += k.where(obj)
-	if err := c.refused(k.check(obj)); err != nil {
-		return fail(ref, err)
-	}
-	doc, err := k.encode(obj)
+	ref = strings.TrimSpace(ref + k.where(obj))
+	doc, err := document(ctx, c, k, obj)
 	if err != nil {
 		return fail(ref, err)
 	}
@@ -56,6 +58,18 @@ func create[T any](ctx context.Context, c *Client, k resource[T], obj *T, networ
 		return nil, err
 	}
 	return one(op, VerbCreate, k, ref, resp)
+}
+
+// document judges the object and returns its text.
+func document[T any](ctx context.Context, c *Client, k resource[T], obj *T) (json.RawMessage, error) {
+	if err := c.refused(k.check(obj)); err != nil {
+		return nil, err
+	}
+	doc, err := k.encode(obj)
+	if err != nil || k.needs == nil {
+		return doc, err
+	}
+	return doc, c.gate(ctx, k.needs(obj))
 }
 
 func one[T any](op string, v Verb, k resource[T], ref string, resp Response) (*T, error) {
@@ -154,37 +168,6 @@ func remove[T any](ctx context.Context, c *Client, k resource[T], id ID) error {
 	return err
 }
 
-// modifyPolicies sends one modify request with all of ps; nothing is sent for
-// an empty list.
-func modifyPolicies[T any, P policy](ctx context.Context, c *Client, k resource[T], id ID, request string, ps []P, known decoders[P]) error {
-	op := strings.ToLower(request) + " policies of " + k.kind.String()
-	if id.IsZero() {
-		return zeroID(op, VerbModify, k.kind)
-	}
-	if len(ps) == 0 {
-		return nil
-	}
-	fail := func(err error) error {
-		return &Error{Op: op, Verb: VerbModify, Kind: k.kind, Ref: id.String(), Err: err}
-	}
-	if err := c.refused(checkPolicies(ps, known)); err != nil {
-		return fail(err)
-	}
-	policies, err := wirePolicies(ps)
-	if err != nil {
-		return fail(err)
-	}
-	doc, err := encode(struct {
-		RequestType, ResourceType string
-		Settings                  any
-	}{request, "Policy", struct{ Policies []wirePolicy }{policies}})
-	if err != nil {
-		return fail(err)
-	}
-	_, err = c.do(ctx, op, id.String(), Request{Verb: VerbModify, Kind: k.kind, ID: id, Document: doc})
-	return err
-}
-
 // filter returns the filter for one member.
 func filter(member, value string) string {
 	b, _ := encode(map[string]string{member: value}) // texts always marshal
@@ -228,11 +211,12 @@ func joinFields(bad []*FieldError) error {
 	return fieldErrors(bad)
 }
 
-// isRefusal reports whether err is complaints about a document, which then was
-// not sent.
+// isRefusal reports whether err is complaints about a document, or about the
+// HNS that it was for; it then was not sent.
 func isRefusal(err error) bool {
 	var l fieldErrors
-	return errors.As(err, &l)
+	var g gateError
+	return errors.As(err, &l) || errors.As(err, &g)
 }
 
 // FieldErrors returns every *[FieldError] that err holds, in order, however

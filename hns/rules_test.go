@@ -2,6 +2,8 @@ package hns_test
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,9 +59,27 @@ func checkRules[T any](t *testing.T, good func() *T, create func(*testing.T, *T,
 	}
 }
 
+// The comment of Options.Allow lists every rule, and no other.
+func TestRulesAreListed(t *testing.T) {
+	source, err := os.ReadFile("client.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, comment, _ := strings.Cut(string(source), "// Allow lifts checks")
+	comment, _, _ = strings.Cut(comment, "Allow []string")
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile(`"([a-z0-9-]+)"`).FindAllStringSubmatch(comment, -1) {
+		listed[m[1]] = true
+	}
+	delete(listed, "feature-")
+	same(t, "rules in the comment", listedRules, listed)
+}
+
 // listedRules are those that the comment of Options.Allow lists.
 var listedRules = map[string]bool{
-	"dns-search": true, "dns-server": true, "gateway-outside": true, "host-bits": true, "ipam-type": true,
-	"namespace-in-create": true, "namespace-type": true, "network-name": true, "network-type": true,
-	"one-address-per-family": true, "overlay-vsid": true, "policy-type": true, "schema1-name": true, "vlan-range": true, "vni-range": true,
+	"acl-address": true, "acl-port": true, "acl-priority": true, "acl-protocol": true, "dns-search": true, "dns-server": true, "enum": true,
+	"gateway-outside": true, "host-bits": true, "ipam-type": true, "mixed-families": true, "namespace-in-create": true, "namespace-type": true,
+	"network-name": true, "network-type": true, "no-endpoints": true, "no-ports": true, "once": true, "one-address-per-family": true,
+	"overlay-vsid": true, "policy-type": true, "port-zero": true, "protocol": true, "proxy-target": true, "schema1-name": true, "set-value": true,
+	"vlan-range": true, "vni-range": true,
 }

@@ -3,7 +3,9 @@ package hns
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +23,49 @@ type Snapshot struct {
 	Networks   []json.RawMessage `json:"Networks"`
 	Endpoints  []json.RawMessage `json:"Endpoints"`
 	Namespaces []json.RawMessage `json:"Namespaces"`
+	// Left out of the text when there are none.
+	LoadBalancers []json.RawMessage `json:"LoadBalancers,omitempty"`
+	Routes        []json.RawMessage `json:"Routes,omitempty"`
+}
+
+// Snapshot reads the whole state of HNS, as it is at about one moment. A
+// Windows without load balancers or SDN routes gives a snapshot without them.
+func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
+	v, err := c.Version(ctx)
+	if err != nil && !errors.Is(err, ErrUnsupported) {
+		return nil, err
+	}
+	s := &Snapshot{Version: v}
+	if s.Networks, err = documents(ctx, c, networkKind, func(n *Network) Document { return n.Document }); err != nil {
+		return nil, err
+	}
+	if s.Endpoints, err = documents(ctx, c, endpointKind, func(e *Endpoint) Document { return e.Document }); err != nil {
+		return nil, err
+	}
+	if s.Namespaces, err = documents(ctx, c, namespaceKind, func(n *Namespace) Document { return n.Document }); err != nil {
+		return nil, err
+	}
+	s.LoadBalancers, err = documents(ctx, c, loadBalancerKind, func(l *LoadBalancer) Document { return l.Document })
+	if err != nil && !errors.Is(err, ErrUnsupported) {
+		return nil, err
+	}
+	s.Routes, err = documents(ctx, c, routeKind, func(o *SDNRouteObject) Document { return o.Document })
+	if err != nil && !errors.Is(err, ErrUnsupported) {
+		return nil, err
+	}
+	return s, nil
+}
+
+func documents[T any](ctx context.Context, c *Client, k resource[T], doc func(*T) Document) ([]json.RawMessage, error) {
+	all, err := list(ctx, c, k, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []json.RawMessage
+	for _, o := range all {
+		out = append(out, doc(o).Raw)
+	}
+	return out, nil
 }
 
 // ParseSnapshot reads the text form. Member names are matched ignoring case,
@@ -38,7 +83,7 @@ func ParseSnapshot(b []byte) (*Snapshot, error) {
 	for _, l := range []struct {
 		name string
 		docs []json.RawMessage
-	}{{"Networks", s.Networks}, {"Endpoints", s.Endpoints}, {"Namespaces", s.Namespaces}} {
+	}{{"Networks", s.Networks}, {"Endpoints", s.Endpoints}, {"Namespaces", s.Namespaces}, {"LoadBalancers", s.LoadBalancers}, {"Routes", s.Routes}} {
 		for i, d := range l.docs {
 			if t := bytes.TrimSpace(d); len(t) == 0 || t[0] != '{' {
 				return nil, fmt.Errorf("hns: snapshot: %w", &FieldError{
@@ -55,10 +100,12 @@ func ParseSnapshot(b []byte) (*Snapshot, error) {
 // that is no JSON.
 func (s *Snapshot) Bytes() ([]byte, error) {
 	sorted := Snapshot{
-		Version:    s.Version,
-		Networks:   sortedByID(s.Networks),
-		Endpoints:  sortedByID(s.Endpoints),
-		Namespaces: sortedByID(s.Namespaces),
+		Version:       s.Version,
+		Networks:      sortedByID(s.Networks),
+		Endpoints:     sortedByID(s.Endpoints),
+		Namespaces:    sortedByID(s.Namespaces),
+		LoadBalancers: sortedByID(s.LoadBalancers),
+		Routes:        sortedByID(s.Routes),
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

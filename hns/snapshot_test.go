@@ -52,6 +52,8 @@ func TestParseSnapshot(t *testing.T) {
 		"{\"Networks\": {}}":                 "Networks",
 		"{\"Endpoints\": [{}, null]}":        `Endpoints[1]: "null": not an object`,
 		"{\"Namespaces\": [\"x\"]}":          `Namespaces[0]`,
+		"{\"LoadBalancers\": [7]}":           `LoadBalancers[0]`,
+		"{\"Routes\": [{}, []]}":             `Routes[1]`,
 		"{\"Version\": \"13.3\"}":            "Version",
 		"{} {}":                              "line 1 column 4",
 	} {
@@ -86,7 +88,7 @@ func TestClientSnapshot(t *testing.T) {
 	}
 	same(t, "the state of an emulator that loaded it", textOf(t, s), textOf(t, again))
 
-	for _, kind := range []hns.Kind{hns.KindNetwork, hns.KindEndpoint, hns.KindNamespace} {
+	for _, kind := range []hns.Kind{hns.KindNetwork, hns.KindEndpoint, hns.KindNamespace, hns.KindLoadBalancer, hns.KindRoute} {
 		remove := node.h.Inject(emulator.Fault{Verb: hns.VerbList, Kind: kind, Code: hns.CodeRPCUnavailable})
 		if s, err := node.Snapshot(t.Context()); s != nil || !errors.Is(err, hns.ErrUnavailable) {
 			t.Errorf("%s: %v, %v", kind, s, err)
@@ -97,13 +99,7 @@ func TestClientSnapshot(t *testing.T) {
 
 // A backend without the v1 API gives a snapshot without a version.
 func TestSnapshotWithoutVersion(t *testing.T) {
-	b := backend(func(r hns.Request) (hns.Response, error) {
-		if r.Verb == hns.VerbCall {
-			return failing(hns.CodeProcNotFound, "")(r)
-		}
-		return hns.Response{}, nil
-	})
-	s, err := hns.New(b, nil).Snapshot(t.Context())
+	s, err := hns.New(withoutVersion(answering()), nil).Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +108,51 @@ func TestSnapshotWithoutVersion(t *testing.T) {
 	}
 	if _, err := hns.New(failing(hns.CodeRPCUnavailable, ""), nil).Snapshot(t.Context()); !errors.Is(err, hns.ErrUnavailable) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Load balancers and SDN routes are in the text where there are any, sorted as
+// all is; a Windows without them has a snapshot all the same.
+func TestSnapshotOfLoadBalancersAndRoutes(t *testing.T) {
+	docs := map[hns.Kind][]string{
+		hns.KindLoadBalancer: {`{"ID":"B","Flags":1}`, `{"ID":"a"}`}, hns.KindRoute: {`{"ID":"c","Setting":[]}`},
+	}
+	var lacking hns.Kind
+	b := backend(func(r hns.Request) (hns.Response, error) {
+		if r.Kind == lacking && r.Verb == hns.VerbList {
+			return failing(hns.CodeProcNotFound, "")(r)
+		}
+		return answering(docs[r.Kind]...)(r)
+	})
+	const empty = "{\n  \"Networks\": [],\n  \"Endpoints\": [],\n  \"Namespaces\": []"
+	const balancers = ",\n  \"LoadBalancers\": [\n    {\n      \"ID\": \"a\"\n    },\n    {\n      \"ID\": \"B\",\n      \"Flags\": 1\n    }\n  ]"
+	const routes = ",\n  \"Routes\": [\n    {\n      \"ID\": \"c\",\n      \"Setting\": []\n    }\n  ]"
+	for kind, want := range map[hns.Kind]string{99: empty + balancers + routes + "\n}\n", hns.KindRoute: empty + balancers + "\n}\n", hns.KindLoadBalancer: empty + routes + "\n}\n"} {
+		lacking = kind
+		s, err := hns.New(withoutVersion(b), nil).Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := textOf(t, s)
+		same(t, "without "+kind.String(), want, text)
+		read, err := hns.ParseSnapshot([]byte(text))
+		if err != nil || textOf(t, read) != text {
+			t.Errorf("%v, reads back as %s", err, textOf(t, read))
+		}
+	}
+	// Networks and the like every HNS has: without them there is no snapshot.
+	lacking = hns.KindEndpoint
+	if s, err := hns.New(withoutVersion(b), nil).Snapshot(t.Context()); s != nil || !errors.Is(err, hns.ErrUnsupported) {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func withoutVersion(b hns.Backend) backend {
+	return func(r hns.Request) (hns.Response, error) {
+		if r.Verb == hns.VerbCall {
+			return failing(hns.CodeProcNotFound, "")(r)
+		}
+		return b.Do(r)
 	}
 }
 

@@ -41,32 +41,52 @@ var (
 	modcomputenetwork = windows.NewLazySystemDLL("computenetwork.dll")
 	modvmcompute      = windows.NewLazySystemDLL("vmcompute.dll")
 
-	procHcnCloseEndpoint            = modcomputenetwork.NewProc("HcnCloseEndpoint")
-	procHcnCloseNamespace           = modcomputenetwork.NewProc("HcnCloseNamespace")
-	procHcnCloseNetwork             = modcomputenetwork.NewProc("HcnCloseNetwork")
-	procHcnCreateEndpoint           = modcomputenetwork.NewProc("HcnCreateEndpoint")
-	procHcnCreateNamespace          = modcomputenetwork.NewProc("HcnCreateNamespace")
-	procHcnCreateNetwork            = modcomputenetwork.NewProc("HcnCreateNetwork")
-	procHcnDeleteEndpoint           = modcomputenetwork.NewProc("HcnDeleteEndpoint")
-	procHcnDeleteNamespace          = modcomputenetwork.NewProc("HcnDeleteNamespace")
-	procHcnDeleteNetwork            = modcomputenetwork.NewProc("HcnDeleteNetwork")
-	procHcnEnumerateEndpoints       = modcomputenetwork.NewProc("HcnEnumerateEndpoints")
-	procHcnEnumerateNamespaces      = modcomputenetwork.NewProc("HcnEnumerateNamespaces")
-	procHcnEnumerateNetworks        = modcomputenetwork.NewProc("HcnEnumerateNetworks")
-	procHcnModifyEndpoint           = modcomputenetwork.NewProc("HcnModifyEndpoint")
-	procHcnModifyNamespace          = modcomputenetwork.NewProc("HcnModifyNamespace")
-	procHcnModifyNetwork            = modcomputenetwork.NewProc("HcnModifyNetwork")
-	procHcnOpenEndpoint             = modcomputenetwork.NewProc("HcnOpenEndpoint")
-	procHcnOpenNamespace            = modcomputenetwork.NewProc("HcnOpenNamespace")
-	procHcnOpenNetwork              = modcomputenetwork.NewProc("HcnOpenNetwork")
-	procHcnQueryEndpointProperties  = modcomputenetwork.NewProc("HcnQueryEndpointProperties")
-	procHcnQueryNamespaceProperties = modcomputenetwork.NewProc("HcnQueryNamespaceProperties")
-	procHcnQueryNetworkProperties   = modcomputenetwork.NewProc("HcnQueryNetworkProperties")
-	procHNSCall                     = modvmcompute.NewProc("HNSCall")
+	procHcnCloseEndpoint               = modcomputenetwork.NewProc("HcnCloseEndpoint")
+	procHcnCloseLoadBalancer           = modcomputenetwork.NewProc("HcnCloseLoadBalancer")
+	procHcnCloseNamespace              = modcomputenetwork.NewProc("HcnCloseNamespace")
+	procHcnCloseNetwork                = modcomputenetwork.NewProc("HcnCloseNetwork")
+	procHcnCloseSdnRoute               = modcomputenetwork.NewProc("HcnCloseSdnRoute")
+	procHcnCreateEndpoint              = modcomputenetwork.NewProc("HcnCreateEndpoint")
+	procHcnCreateLoadBalancer          = modcomputenetwork.NewProc("HcnCreateLoadBalancer")
+	procHcnCreateNamespace             = modcomputenetwork.NewProc("HcnCreateNamespace")
+	procHcnCreateNetwork               = modcomputenetwork.NewProc("HcnCreateNetwork")
+	procHcnCreateSdnRoute              = modcomputenetwork.NewProc("HcnCreateSdnRoute")
+	procHcnDeleteEndpoint              = modcomputenetwork.NewProc("HcnDeleteEndpoint")
+	procHcnDeleteLoadBalancer          = modcomputenetwork.NewProc("HcnDeleteLoadBalancer")
+	procHcnDeleteNamespace             = modcomputenetwork.NewProc("HcnDeleteNamespace")
+	procHcnDeleteNetwork               = modcomputenetwork.NewProc("HcnDeleteNetwork")
+	procHcnDeleteSdnRoute              = modcomputenetwork.NewProc("HcnDeleteSdnRoute")
+	procHcnEnumerateEndpoints          = modcomputenetwork.NewProc("HcnEnumerateEndpoints")
+	procHcnEnumerateLoadBalancers      = modcomputenetwork.NewProc("HcnEnumerateLoadBalancers")
+	procHcnEnumerateNamespaces         = modcomputenetwork.NewProc("HcnEnumerateNamespaces")
+	procHcnEnumerateNetworks           = modcomputenetwork.NewProc("HcnEnumerateNetworks")
+	procHcnEnumerateSdnRoutes          = modcomputenetwork.NewProc("HcnEnumerateSdnRoutes")
+	procHcnModifyEndpoint              = modcomputenetwork.NewProc("HcnModifyEndpoint")
+	procHcnModifyLoadBalancer          = modcomputenetwork.NewProc("HcnModifyLoadBalancer")
+	procHcnModifyNamespace             = modcomputenetwork.NewProc("HcnModifyNamespace")
+	procHcnModifyNetwork               = modcomputenetwork.NewProc("HcnModifyNetwork")
+	procHcnModifySdnRoute              = modcomputenetwork.NewProc("HcnModifySdnRoute")
+	procHcnOpenEndpoint                = modcomputenetwork.NewProc("HcnOpenEndpoint")
+	procHcnOpenLoadBalancer            = modcomputenetwork.NewProc("HcnOpenLoadBalancer")
+	procHcnOpenNamespace               = modcomputenetwork.NewProc("HcnOpenNamespace")
+	procHcnOpenNetwork                 = modcomputenetwork.NewProc("HcnOpenNetwork")
+	procHcnOpenSdnRoute                = modcomputenetwork.NewProc("HcnOpenSdnRoute")
+	procHcnQueryEndpointProperties     = modcomputenetwork.NewProc("HcnQueryEndpointProperties")
+	procHcnQueryLoadBalancerProperties = modcomputenetwork.NewProc("HcnQueryLoadBalancerProperties")
+	procHcnQueryNamespaceProperties    = modcomputenetwork.NewProc("HcnQueryNamespaceProperties")
+	procHcnQueryNetworkProperties      = modcomputenetwork.NewProc("HcnQueryNetworkProperties")
+	procHcnQuerySdnRouteProperties     = modcomputenetwork.NewProc("HcnQuerySdnRouteProperties")
+	procHNSCall                        = modvmcompute.NewProc("HNSCall")
 )
 
 func hcnCloseEndpoint(handle uintptr) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnCloseEndpoint.Addr(), uintptr(handle))
+	hr = uint32(r0)
+	return
+}
+
+func hcnCloseLoadBalancer(handle uintptr) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnCloseLoadBalancer.Addr(), uintptr(handle))
 	hr = uint32(r0)
 	return
 }
@@ -83,8 +103,20 @@ func hcnCloseNetwork(handle uintptr) (hr uint32) {
 	return
 }
 
+func hcnCloseRoute(handle uintptr) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnCloseSdnRoute.Addr(), uintptr(handle))
+	hr = uint32(r0)
+	return
+}
+
 func hcnCreateEndpoint(network uintptr, id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnCreateEndpoint.Addr(), uintptr(network), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(settings)), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
+func hcnCreateLoadBalancer(id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnCreateLoadBalancer.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(settings)), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(record)))
 	hr = uint32(r0)
 	return
 }
@@ -101,8 +133,20 @@ func hcnCreateNetwork(id *windows.GUID, settings *uint16, handle *uintptr, recor
 	return
 }
 
+func hcnCreateRoute(id *windows.GUID, settings *uint16, handle *uintptr, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnCreateSdnRoute.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(settings)), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
 func hcnDeleteEndpoint(id *windows.GUID, record **uint16) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnDeleteEndpoint.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
+func hcnDeleteLoadBalancer(id *windows.GUID, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnDeleteLoadBalancer.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(record)))
 	hr = uint32(r0)
 	return
 }
@@ -119,8 +163,20 @@ func hcnDeleteNetwork(id *windows.GUID, record **uint16) (hr uint32) {
 	return
 }
 
+func hcnDeleteRoute(id *windows.GUID, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnDeleteSdnRoute.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
 func hcnEnumerateEndpoints(query *uint16, list **uint16, record **uint16) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnEnumerateEndpoints.Addr(), uintptr(unsafe.Pointer(query)), uintptr(unsafe.Pointer(list)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
+func hcnEnumerateLoadBalancers(query *uint16, list **uint16, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnEnumerateLoadBalancers.Addr(), uintptr(unsafe.Pointer(query)), uintptr(unsafe.Pointer(list)), uintptr(unsafe.Pointer(record)))
 	hr = uint32(r0)
 	return
 }
@@ -137,8 +193,20 @@ func hcnEnumerateNetworks(query *uint16, list **uint16, record **uint16) (hr uin
 	return
 }
 
+func hcnEnumerateRoutes(query *uint16, list **uint16, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnEnumerateSdnRoutes.Addr(), uintptr(unsafe.Pointer(query)), uintptr(unsafe.Pointer(list)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
 func hcnModifyEndpoint(handle uintptr, settings *uint16, record **uint16) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnModifyEndpoint.Addr(), uintptr(handle), uintptr(unsafe.Pointer(settings)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
+func hcnModifyLoadBalancer(handle uintptr, settings *uint16, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnModifyLoadBalancer.Addr(), uintptr(handle), uintptr(unsafe.Pointer(settings)), uintptr(unsafe.Pointer(record)))
 	hr = uint32(r0)
 	return
 }
@@ -155,8 +223,20 @@ func hcnModifyNetwork(handle uintptr, settings *uint16, record **uint16) (hr uin
 	return
 }
 
+func hcnModifyRoute(handle uintptr, settings *uint16, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnModifySdnRoute.Addr(), uintptr(handle), uintptr(unsafe.Pointer(settings)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
 func hcnOpenEndpoint(id *windows.GUID, handle *uintptr, record **uint16) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnOpenEndpoint.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
+func hcnOpenLoadBalancer(id *windows.GUID, handle *uintptr, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnOpenLoadBalancer.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(record)))
 	hr = uint32(r0)
 	return
 }
@@ -173,8 +253,20 @@ func hcnOpenNetwork(id *windows.GUID, handle *uintptr, record **uint16) (hr uint
 	return
 }
 
+func hcnOpenRoute(id *windows.GUID, handle *uintptr, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnOpenSdnRoute.Addr(), uintptr(unsafe.Pointer(id)), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
 func hcnQueryEndpoint(handle uintptr, query *uint16, properties **uint16, record **uint16) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnQueryEndpointProperties.Addr(), uintptr(handle), uintptr(unsafe.Pointer(query)), uintptr(unsafe.Pointer(properties)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
+func hcnQueryLoadBalancer(handle uintptr, query *uint16, properties **uint16, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnQueryLoadBalancerProperties.Addr(), uintptr(handle), uintptr(unsafe.Pointer(query)), uintptr(unsafe.Pointer(properties)), uintptr(unsafe.Pointer(record)))
 	hr = uint32(r0)
 	return
 }
@@ -187,6 +279,12 @@ func hcnQueryNamespace(handle uintptr, query *uint16, properties **uint16, recor
 
 func hcnQueryNetwork(handle uintptr, query *uint16, properties **uint16, record **uint16) (hr uint32) {
 	r0, _, _ := syscall.SyscallN(procHcnQueryNetworkProperties.Addr(), uintptr(handle), uintptr(unsafe.Pointer(query)), uintptr(unsafe.Pointer(properties)), uintptr(unsafe.Pointer(record)))
+	hr = uint32(r0)
+	return
+}
+
+func hcnQueryRoute(handle uintptr, query *uint16, properties **uint16, record **uint16) (hr uint32) {
+	r0, _, _ := syscall.SyscallN(procHcnQuerySdnRouteProperties.Addr(), uintptr(handle), uintptr(unsafe.Pointer(query)), uintptr(unsafe.Pointer(properties)), uintptr(unsafe.Pointer(record)))
 	hr = uint32(r0)
 	return
 }

@@ -1,5 +1,6 @@
 // Package emulator is a Host Networking Service in memory: the networks,
-// endpoints and namespaces of a Windows node, on every operating system.
+// endpoints, namespaces, load balancers and SDN routes of a Windows node, on
+// every operating system.
 //
 //	h := emulator.New(nil)
 //	c := hns.New(h, nil)
@@ -13,13 +14,13 @@
 // [Open] keeps the state in a file that several processes share, so that a CNI
 // plugin can be run again and again on one node.
 //
-// Faults are put in with [HNS.Inject], and [HNS.Stop], [HNS.Restart] and
-// [HNS.Reboot] do to the service what happens to it. [HNS.Calls] is what it
-// was asked.
+// Faults are put in with [HNS.Inject], and [HNS.Stop], [HNS.Restart],
+// [HNS.Reboot], [HNS.Vanish] and [HNS.Ghost] do to the service what happens to
+// it. [HNS.Calls] is what it was asked.
 //
 // # What it is not
 //
 // No packet flows, nothing outside the process (or the state file) changes,
-// and passing a test here proves nothing about Windows. The emulator knows
-// load balancers and SDN routes not yet.
+// and passing a test here proves nothing about Windows. Guest network services
+// and notifications are left out.
 package emulator

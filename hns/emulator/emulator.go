@@ -43,12 +43,12 @@ func New(opts *Options) *HNS {
 
 // populate makes what a fresh host has.
 func (h *HNS) populate() {
-	h.store.counter.Compartment = 1
+	h.store.counter.Compartment = hostCompartment
 	if !h.opts.HostNamespace {
 		return
 	}
 	tx := h.tx()
-	n := &namespace{id: tx.newID(), number: 1, seq: tx.nextSeq()}
+	n := &namespace{id: tx.newID(), number: hostCompartment, seq: tx.nextSeq()}
 	n.private.Seq = n.seq
 	n.doc = append(tx.base(n.id, "", &reader{}),
 		member{"State", number(1)}, member{"NamespaceId", nil}, member{"Type", quote("HostDefault")}, member{"Resources", nil})
@@ -61,6 +61,7 @@ type tx struct {
 	*store
 	opts    *Options
 	version hns.Version
+	residue func() // what a failed operation leaves behind; nil for nothing
 }
 
 func (h *HNS) tx() *tx { return &tx{store: h.store, opts: &h.opts, version: h.opts.Version} }
@@ -95,13 +96,23 @@ func (h *HNS) do(r hns.Request) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	var docs []json.RawMessage
+	var failed error
 	err := h.exclusive(func() (err error) {
 		if h.stopped {
 			return failure(h.opts.stoppedCode())
 		}
-		docs, err = h.tx().run(r)
+		tx := h.tx()
+		docs, err = tx.run(r)
+		if err != nil && tx.residue != nil {
+			tx.rollback()
+			tx.residue()
+			failed, err = err, nil
+		}
 		return err
 	})
+	if err == nil {
+		err = failed
+	}
 	if late := hit.after(); late != nil {
 		err = late
 	}
@@ -115,10 +126,14 @@ func (h *HNS) wrap(r hns.Request, err error) error {
 	h.mu.Unlock()
 	var e *hns.BackendError
 	var code failure
+	var more detail
 	var fault injected
 	switch {
 	case errors.As(err, &code):
 		e = &hns.BackendError{Code: hns.Code(code), Text: opts.text(hns.Code(code))}
+		if errors.As(err, &more) {
+			e.Text += more.text
+		}
 	case errors.As(err, &fault):
 		e = &hns.BackendError{Code: fault.code, Text: fault.text}
 		if e.Text == "" {
@@ -152,6 +167,12 @@ var kinds = map[hns.Kind]operations{
 	},
 	hns.KindNamespace: {
 		(*tx).listNamespaces, (*tx).getNamespace, (*tx).createNamespace, (*tx).modifyNamespace, (*tx).deleteNamespace,
+	},
+	hns.KindLoadBalancer: {
+		(*tx).listLoadBalancers, (*tx).getLoadBalancer, (*tx).createLoadBalancer, (*tx).modifyLoadBalancer, (*tx).deleteLoadBalancer,
+	},
+	hns.KindRoute: {
+		(*tx).listRoutes, (*tx).getRoute, (*tx).createRoute, (*tx).modifyRoute, (*tx).deleteRoute,
 	},
 }
 
@@ -203,14 +224,20 @@ func (tx *tx) newObjectID(asked hns.ID, r *reader) (hns.ID, error) {
 // newID returns an id that no object has; with a seed always the same ones.
 func (tx *tx) newID() hns.ID {
 	for {
-		var id hns.ID
-		tx.fill(id[:])
-		id[6] = id[6]&0x0f | 0x50 // HNS makes GUIDs of version 5
-		id[8] = id[8]&0x3f | 0x80
-		if tx.networks[id] == nil && tx.endpoints[id] == nil && tx.namespaces[id] == nil {
+		var b [16]byte
+		tx.fill(b[:])
+		id := guid(b)
+		if tx.networks[id] == nil && tx.endpoints[id] == nil && tx.namespaces[id] == nil && tx.lists[id] == nil {
 			return id
 		}
 	}
+}
+
+// guid makes random bits a GUID of version 5, as HNS makes them.
+func guid(b [16]byte) hns.ID {
+	b[6] = b[6]&0x0f | 0x50
+	b[8] = b[8]&0x3f | 0x80
+	return hns.ID(b)
 }
 
 // random returns a number of so many bits.

@@ -71,11 +71,15 @@ func (tx *tx) deleteEndpoint(id hns.ID) error {
 	if err != nil {
 		return err
 	}
+	if tx.opts.RefuseBackendDelete && len(tx.listsOver[id]) > 0 {
+		return failure(hns.CodeHasReferences)
+	}
 	tx.dropEndpoint(e)
 	return nil
 }
 
 // dropEndpoint takes an endpoint out of its namespace and out of the store.
+// Load balancers and routes that name it stay as they are.
 func (tx *tx) dropEndpoint(e *endpoint) {
 	if ns := tx.namespaces[e.namespace]; ns != nil {
 		tx.putNamespace(ns.without(resource{id: e.id.Upper()}))

@@ -221,7 +221,16 @@ func (c *creation) finish() error {
 	doc.addUint("Flags", uint64(c.e.flags))
 	c.e.doc = doc
 	c.putEndpoint(c.e)
+	c.countEndpoint()
 	return nil
+}
+
+// countEndpoint keeps the network's record of its endpoints.
+func (c *creation) countEndpoint() {
+	n := *c.n
+	n.private.TotalEndpoints++
+	n.private.MostEndpoints = max(n.private.MostEndpoints, uint64(len(c.byNetwork[n.id])))
+	c.putNetwork(&n)
 }
 
 func (c *creation) renderConfigs() json.RawMessage {

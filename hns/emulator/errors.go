@@ -10,6 +10,15 @@ type failure hns.Code
 
 func (f failure) Error() string { return hns.Code(f).String() }
 
+// detail is a failure that HNS says more about. What it says is English in
+// every language of the system.
+type detail struct {
+	failure
+	text string
+}
+
+func (d detail) Unwrap() error { return d.failure }
+
 // messages holds the English system messages, with the blank that HNS puts
 // behind them. HNS answers in the language of the system; Options.Text
 // replaces them.
@@ -59,6 +68,7 @@ var messages = map[hns.Code]string{
 	hns.CodeAccessDenied:        "Access is denied. ",
 	hns.CodeSharingViolation:    "The process cannot access the file because it is being used by another process. ",
 	hns.CodeInvalidParameter:    "The parameter is incorrect. ",
+	hns.CodeProcNotFound:        "The specified procedure could not be found. ",
 	hns.CodeAlreadyExists:       "Cannot create a file when that file already exists. ",
 	hns.CodeServiceNotActive:    "The service has not been started. ",
 	hns.CodeElementNotFound:     "Element not found. ",

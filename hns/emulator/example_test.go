@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -117,4 +118,75 @@ func ExampleHNS_Adapters() {
 	// Output:
 	// Ethernet []
 	// vEthernet (Ethernet) [192.0.2.10/24]
+}
+
+// A load balancer over an endpoint, and another one that wants its port.
+func Example_loadBalancer() {
+	h := emulator.New(nil)
+	create := func(kind hns.Kind, doc string) (id string, err error) {
+		resp, err := h.Do(hns.Request{Verb: hns.VerbCreate, Kind: kind, Document: []byte(doc)})
+		if err != nil {
+			return "", err
+		}
+		var made struct{ ID string }
+		return made.ID, json.Unmarshal(resp.Documents[0], &made)
+	}
+	network, _ := create(hns.KindNetwork, exampleNetwork)
+	endpoint, _ := create(hns.KindEndpoint, `{"HostComputeNetwork":"`+network+`","SchemaVersion":{"Major":2,"Minor":0}}`)
+	for _, internal := range []string{"8080", "9090"} {
+		_, err := create(hns.KindLoadBalancer, `{"HostComputeEndpoints":["`+endpoint+`"],"FrontendVIPs":["10.96.0.20"],
+			"PortMappings":[{"Protocol":6,"InternalPort":`+internal+`,"ExternalPort":80}],"SchemaVersion":{"Major":2,"Minor":0}}`)
+		fmt.Println(internal, err)
+	}
+	// Output:
+	// 8080 <nil>
+	// 9090 HCN_E_PORT_ALREADY_EXISTS (0x803b0013): The specified port already exists.
+}
+
+// An object that goes without a call, as when somebody else deletes it.
+func ExampleHNS_Vanish() {
+	h := emulator.New(nil)
+	resp, err := h.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(exampleNetwork)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var made struct{ ID hns.ID }
+	if err := json.Unmarshal(resp.Documents[0], &made); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(h.Vanish(hns.KindNetwork, made.ID))
+	_, err = h.Do(hns.Request{Verb: hns.VerbGet, Kind: hns.KindNetwork, ID: made.ID})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// HCN_E_NETWORK_NOT_FOUND (0x803b0001): The network was not found.
+}
+
+// A network that no list shows and that cannot be made.
+func ExampleHNS_Ghost() {
+	h := emulator.New(nil)
+	if err := h.Ghost("lake"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	create := hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: []byte(exampleNetwork)}
+	list, err := h.Do(hns.Request{Verb: hns.VerbList, Kind: hns.KindNetwork, Filter: `{"Name":"lake"}`})
+	fmt.Println("found:", len(list.Documents), err)
+	_, err = h.Do(create)
+	var failed *hns.BackendError
+	if errors.As(err, &failed) {
+		fmt.Println(failed.Code)
+	}
+	if err := h.Restart(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = h.Do(create)
+	fmt.Println("after a restart:", err)
+	// Output:
+	// found: 0 <nil>
+	// HCN_E_NETWORK_ALREADY_EXISTS (0x803b0010)
+	// after a restart: <nil>
 }

@@ -193,18 +193,7 @@ func (h *HNS) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := private{Options: h.opts, Counters: h.store.counter, Networks: map[hns.ID]networkPrivate{},
-		Endpoints: map[hns.ID]endpointPrivate{}, Namespaces: map[hns.ID]namespacePrivate{}}
-	for id, n := range h.store.networks {
-		p.Networks[id] = n.private
-	}
-	for id, e := range h.store.endpoints {
-		p.Endpoints[id] = e.private
-	}
-	for id, n := range h.store.namespaces {
-		p.Namespaces[id] = n.private
-	}
-	extra, err := json.MarshalIndent(p, "  ", "  ")
+	extra, err := json.MarshalIndent(h.private(), "  ", "  ")
 	if err != nil {
 		return nil, err
 	}

@@ -1,16 +1,9 @@
 package emulator_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,106 +12,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
-	"github.com/hnskit/hnskit/internal/atomicfile"
 )
-
-// childVar makes the test binary a process that works on the state file it
-// names, as child says.
-const childVar = "HNSKIT_TEST_EMULATOR_FILE"
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(childVar); path != "" {
-		child(path, os.Getenv(childVar+"_EXIT"))
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// child makes and deletes endpoints on the network lake until its standard
-// input ends, and tells each address it keeps. With exit it dies in the middle
-// of its third create, before or after the effect.
-func child(path, exit string) {
-	h, err := emulator.Open(path, nil)
-	check(err)
-	if exit != "" {
-		h.Inject(emulator.Fault{Verb: hns.VerbCreate, Nth: 3, After: exit == "after", Exit: func() { os.Exit(7) }})
-	}
-	resp, err := h.Do(hns.Request{Verb: hns.VerbList, Kind: hns.KindNetwork, Filter: `{"Name":"lake"}`})
-	check(err)
-	lake, err := hns.ParseID(told(resp).ID)
-	check(err)
-	in := bufio.NewReader(os.Stdin)
-	for {
-		if _, err := in.ReadByte(); err != nil {
-			return
-		}
-		for i := range 2 { // one that stays, one that goes
-			resp, err := h.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindEndpoint,
-				Document: []byte(endpoint(lake, "pid "+strconv.Itoa(os.Getpid())))})
-			check(err)
-			if i == 0 {
-				fmt.Println(told(resp).IpConfigurations[0].IpAddress)
-				continue
-			}
-			id, err := hns.ParseID(told(resp).ID)
-			check(err)
-			_, err = h.Do(hns.Request{Verb: hns.VerbDelete, Kind: hns.KindEndpoint, ID: id})
-			check(err)
-		}
-	}
-}
-
-// told reads the first document of an answer.
-func told(resp hns.Response) (e seenEndpoint) {
-	check(json.Unmarshal(resp.Documents[0], &e))
-	return e
-}
-
-func check(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// process is a child at work.
-type process struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-func start(t *testing.T, path, exit string) *process {
-	t.Helper()
-	p := &process{cmd: exec.Command(os.Args[0])}
-	p.cmd.Env = append(os.Environ(), childVar+"="+path, childVar+"_EXIT="+exit)
-	p.cmd.Stderr = os.Stderr
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.out = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// round lets the child make one endpoint more; "" if it has died.
-func (p *process) round() string {
-	if _, err := p.in.Write([]byte{1}); err != nil {
-		return ""
-	}
-	line, err := p.out.ReadString('\n')
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(line)
-}
 
 func openNode(t testing.TB, path string, opts *emulator.Options) *node {
 	t.Helper()
@@ -184,6 +78,46 @@ func TestFileKeepsWhatSnapshotsDoNotShow(t *testing.T) {
 	if diff := cmp.Diff(a.adapters(), b.adapters(), cmp.Comparer(samePrefix)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestFileKeepsAllKinds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hns.json")
+	a := openNode(t, path, &emulator.Options{Seed: 3, Version: emulator.WindowsServer2025})
+	eps := a.backends(a.lake(), 2)
+	web := balancer(eps, vips("10.96.0.20"), port(6, 8080, 80))
+	lb := a.id(hns.KindLoadBalancer, web)
+	r := a.id(hns.KindRoute, route(eps, "Setting", someRoute))
+	list, _ := a.call("POST", "/policylists/", policyList([]string{eps[0].Upper()}, `{"Type":"ELB","Protocol":17,"InternalPort":53,"ExternalPort":53}`))
+	macs, _ := a.call("POST", "/accelnet/", `{"MacAddressList":[{"MacAddress":"00-15-5D-0A-B7-C6"}]}`)
+	a.call("POST", "/endpoints/", `{"VirtualNetworkName":"lake"}`)
+	if err := a.Ghost("moor"); err != nil {
+		t.Fatal(err)
+	}
+	b := openNode(t, path, nil)
+	if diff := cmp.Diff(a.state(), b.state()); diff != "" {
+		t.Error(diff)
+	}
+	b.get(hns.KindLoadBalancer, lb)
+	b.get(hns.KindRoute, r)
+	if _, code := b.create(hns.KindLoadBalancer, web); code != hns.CodeAlreadyExists {
+		t.Errorf("the same load balancer: %s", code)
+	}
+	if _, code := b.create(hns.KindNetwork, network("moor", "L2Bridge", "10.51.3.0/24")); code != hns.CodeNetworkExists {
+		t.Errorf("the ghost: %s", code)
+	}
+	for path, want := range map[string]string{
+		"/policylists/" + text(t, list, "ID"): string(list), // with references as they were given
+		"/accelnet/":                          string(macs),
+	} {
+		if got, _ := b.call("GET", path, ""); string(got) != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	all, _ := a.call("GET", "/networks/", "")
+	if got, _ := b.call("GET", "/networks/", ""); string(got) != string(all) {
+		t.Errorf("networks in schema 1:\n%s\n%s", got, all)
+	}
+	checkInvariants(t, b)
 }
 
 func TestOpenReplacesOptions(t *testing.T) {
@@ -253,8 +187,13 @@ func TestRefusedCallDoesNotTouchTheFile(t *testing.T) {
 func TestUnwritableFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	path := filepath.Join(dir, "hns.json")
-	n := openNode(t, path, nil)
-	n.lake()
+	n := openNode(t, path, &emulator.Options{Version: emulator.WindowsServer2025})
+	lake := n.lake()
+	eps := n.backends(lake, 2)
+	ns := n.id(hns.KindNamespace, namespaceDoc)
+	n.join("Add", ns, eps[0])
+	n.id(hns.KindLoadBalancer, balancer(eps, port(6, 80, 80)))
+	n.id(hns.KindRoute, route(eps, "Routes", someRoute))
 	before := n.state()
 	// A directory in the way of the temporary file's rename cannot be made
 	// portably; a state file that became a directory can.
@@ -273,6 +212,19 @@ func TestUnwritableFile(t *testing.T) {
 	if !errors.As(err, &be) || be.Err == nil {
 		t.Errorf("error %v", err)
 	}
+	for _, r := range []hns.Request{
+		{Verb: hns.VerbCreate, Kind: hns.KindLoadBalancer, Document: []byte(balancer(eps, port(6, 80, 81)))},
+		{Verb: hns.VerbDelete, Kind: hns.KindNamespace, ID: ns},
+		{Verb: hns.VerbDelete, Kind: hns.KindNetwork, ID: lake},
+		{Verb: hns.VerbCall, Method: "POST", Path: "/accelnet/", Document: []byte(`{"MacAddressList":[{"MacAddress":"00-15-5D-0A-B7-C6"}]}`)},
+	} {
+		if _, err := n.Do(r); err == nil {
+			t.Errorf("%s %s was told to have happened", r.Verb, r.Kind)
+		}
+	}
+	if err := n.Ghost("lake"); err == nil {
+		t.Error("the ghost was told to be there")
+	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -281,6 +233,13 @@ func TestUnwritableFile(t *testing.T) {
 	}
 	if got := n.state(); got != before {
 		t.Errorf("state is now\n%s", got)
+	}
+	if out, _ := n.call("GET", "/accelnet/", ""); string(out) != `{"MacAddressList":[]}` {
+		t.Errorf("addresses: %s", out)
+	}
+	n.id(hns.KindLoadBalancer, balancer(eps, port(6, 80, 81)))
+	if _, code := n.create(hns.KindLoadBalancer, balancer(eps[:1], port(6, 80, 80))); code != hns.CodePortExists {
+		t.Errorf("port: %s", code)
 	}
 }
 
@@ -316,101 +275,5 @@ func TestManyHandles(t *testing.T) {
 	wg.Wait()
 	if got := len(openNode(t, path, nil).list(hns.KindEndpoint, "")); got != 40 {
 		t.Errorf("%d endpoints, want 40", got)
-	}
-}
-
-func TestManyProcesses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "hns.json")
-	openNode(t, path, nil).lake()
-	ps := []*process{start(t, path, ""), start(t, path, ""), start(t, path, "")}
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	seen := map[string]bool{}
-	for _, p := range ps {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for range 5 {
-				a := p.round()
-				mu.Lock()
-				if a == "" || seen[a] {
-					t.Errorf("address %q", a)
-				}
-				seen[a] = true
-				mu.Unlock()
-			}
-			p.in.Close()
-			if err := p.cmd.Wait(); err != nil {
-				t.Error(err)
-			}
-		}()
-	}
-	wg.Wait()
-	n := openNode(t, path, nil)
-	if got := len(n.list(hns.KindEndpoint, "")); got != 15 {
-		t.Errorf("%d endpoints, want 15", got)
-	}
-	checkInvariants(t, n)
-}
-
-func TestProcessDiesInACreate(t *testing.T) {
-	for exit, want := range map[string]int{"before": 1, "after": 2} {
-		path := filepath.Join(t.TempDir(), "hns.json")
-		openNode(t, path, nil).lake()
-		p := start(t, path, exit)
-		for p.round() != "" {
-		}
-		if err := p.cmd.Wait(); p.cmd.ProcessState.ExitCode() != 7 {
-			t.Errorf("%s: %v", exit, err)
-		}
-		if got := len(openNode(t, path, nil).list(hns.KindEndpoint, "")); got != want {
-			t.Errorf("died %s the effect of the third create: %d endpoints, want %d", exit, got, want)
-		}
-	}
-}
-
-// Killed at any moment, the file holds a state and what was told to have
-// happened; temporary files do not pile up.
-func TestProcessIsKilled(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "hns.json")
-	openNode(t, path, nil).lake()
-	addresses := map[string]bool{}
-	for i := range 8 {
-		p := start(t, path, "")
-		for range 1 + i%3 {
-			if a := p.round(); a != "" {
-				addresses[a] = true
-			}
-		}
-		_, _ = p.in.Write([]byte{1}) // killed while it works on this one
-		if i%2 == 1 {
-			_, _ = p.out.ReadByte()
-		}
-		if err := p.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = p.cmd.Wait() // killed
-		n := openNode(t, path, nil)
-		checkInvariants(t, n)
-		have := n.state()
-		for a := range addresses {
-			if !strings.Contains(have, `"`+a+`"`) {
-				t.Errorf("%s is lost", a)
-			}
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".hns.json.123456.1.tmp"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	openNode(t, path, nil)
-	err := filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
-		if atomicfile.IsTemp(p, "hns.json") {
-			t.Errorf("%s is still there", p)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,13 @@ type seenNamespace struct {
 		Type string
 		Data struct{ Id string }
 	}
+}
+
+// seenBalancer is a load balancer in the documents.
+type seenBalancer struct {
+	ID, HostComputeNetwork             string
+	HostComputeEndpoints, FrontendVIPs []string
+	PortMappings                       []struct{ Protocol, ExternalPort int }
 }
 
 // checkInvariants looks at a state from outside: what must hold whatever
@@ -98,6 +106,39 @@ func checkInvariants(t testing.TB, n *node) {
 	for ep, ns := range members {
 		t.Errorf("namespace %s lists endpoint %s, which is not there", ns, ep)
 	}
+	checkBalancers(t, s, networks)
+}
+
+// checkBalancers looks at load balancers and routes: they are on a network
+// that is there, and no two load balancers share a front end.
+func checkBalancers(t testing.TB, s *hns.Snapshot, networks map[string]bool) {
+	t.Helper()
+	ids, fronts := map[string]bool{}, map[string]string{}
+	for _, doc := range slices.Concat(s.LoadBalancers, s.Routes) {
+		var b seenBalancer
+		unmarshal(t, doc, &b)
+		if ids[b.ID] || !networks[b.HostComputeNetwork] || len(b.HostComputeEndpoints) == 0 {
+			t.Errorf("%s is there twice, without endpoints, or on no network", doc)
+		}
+		ids[b.ID] = true
+		if b.FrontendVIPs == nil {
+			b.FrontendVIPs = []string{"node"}
+		}
+		for _, vip := range b.FrontendVIPs {
+			for _, p := range b.PortMappings {
+				for _, protocol := range []int{6, 17} {
+					if p.Protocol != 0 && p.Protocol != protocol {
+						continue
+					}
+					key := fmt.Sprint(vip, protocol, p.ExternalPort)
+					if other := fronts[key]; other != "" {
+						t.Errorf("front end %s belongs to %s and %s", key, other, b.ID)
+					}
+					fronts[key] = b.ID
+				}
+			}
+		}
+	}
 }
 
 func unmarshal(t testing.TB, doc []byte, v any) {
@@ -112,6 +153,7 @@ type walker struct {
 	*node
 	rnd                             *rand.Rand
 	networks, endpoints, namespaces []hns.ID
+	balancers, routes               []hns.ID
 }
 
 // pick returns one of the ids, and now and then one that is not there.
@@ -125,9 +167,11 @@ func (w *walker) pick(ids []hns.ID) hns.ID {
 func (w *walker) step() hns.Request {
 	request := []string{"Add", "Remove", "Update"}[w.rnd.IntN(3)]
 	port := mapping(8000+w.rnd.IntN(5), "")
-	switch w.rnd.IntN(12) {
+	switch w.rnd.IntN(16) {
+	case 12, 13, 14, 15:
+		return w.stepList()
 	case 0:
-		kind := []string{"L2Bridge", "Overlay", "NAT", "Private"}[w.rnd.IntN(4)]
+		kind := []string{"L2Bridge", "Overlay", "NAT", "L2Bridge", "Overlay", "Private"}[w.rnd.IntN(6)]
 		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork,
 			Document: []byte(network(fmt.Sprint("n", w.rnd.IntN(6)), kind, fmt.Sprintf("10.%d.0.0/29", w.rnd.IntN(4))))}
 	case 1, 2, 3:
@@ -158,11 +202,45 @@ func (w *walker) step() hns.Request {
 	case 10:
 		return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindEndpoint, ID: w.pick(w.endpoints)}
 	default:
-		if w.rnd.IntN(3) > 0 {
+		if w.rnd.IntN(6) > 0 {
 			return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindNamespace, ID: w.pick(w.namespaces)}
 		}
 		return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindNetwork, ID: w.pick(w.networks)}
 	}
+}
+
+// stepList does something to load balancers and routes.
+func (w *walker) stepList() hns.Request {
+	doc := balancer([]hns.ID{w.pick(w.endpoints), w.pick(w.endpoints)}, w.frontend())
+	if w.rnd.IntN(4) > 0 {
+		doc = balancer([]hns.ID{w.pick(w.endpoints)}, w.frontend())
+	}
+	switch w.rnd.IntN(8) {
+	case 0, 1, 2:
+		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindLoadBalancer, Document: []byte(doc)}
+	case 3:
+		return hns.Request{Verb: hns.VerbModify, Kind: hns.KindLoadBalancer, ID: w.pick(w.balancers), Document: []byte(doc)}
+	case 4:
+		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindRoute, Document: []byte(route([]hns.ID{w.pick(w.endpoints)}, "Routes", someRoute))}
+	case 5:
+		return hns.Request{Verb: hns.VerbCall, Method: "POST", Path: "/policylists/", Document: []byte(policyList([]string{w.pick(w.endpoints).Upper()},
+			fmt.Sprintf(`{"Type":"ELB","InternalPort":80,"ExternalPort":%d,"VIPs":["10.96.0.1"]}`, 80+w.rnd.IntN(3))))}
+	case 6:
+		return hns.Request{Verb: hns.VerbCall, Method: "DELETE", Path: "/policylists/" + w.pick(slices.Concat(w.balancers, w.routes)).String()}
+	}
+	if w.rnd.IntN(2) == 0 {
+		return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindRoute, ID: w.pick(w.routes)}
+	}
+	return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindLoadBalancer, ID: w.pick(w.balancers)}
+}
+
+// frontend returns a front end out of few, so that they clash.
+func (w *walker) frontend() string {
+	out := port([]int{0, 6, 17}[w.rnd.IntN(3)], 80, 80+w.rnd.IntN(3))
+	if n := w.rnd.IntN(3); n > 0 {
+		out += vips(fmt.Sprint("10.96.0.", n))
+	}
+	return out
 }
 
 func (w *walker) ids(kind hns.Kind) (out []hns.ID) {
@@ -174,10 +252,11 @@ func (w *walker) ids(kind hns.Kind) (out []hns.ID) {
 
 func TestRandomWalk(t *testing.T) {
 	for seed := range uint64(6) {
-		w := &walker{node: newNode(t), rnd: rand.New(rand.NewPCG(seed, 1))}
+		w := &walker{node: newNode(t, version(emulator.WindowsServer2025)), rnd: rand.New(rand.NewPCG(seed, 1))}
 		failed := 0
 		for i := range 400 {
 			w.networks, w.endpoints, w.namespaces = w.ids(hns.KindNetwork), w.ids(hns.KindEndpoint), w.ids(hns.KindNamespace)
+			w.balancers, w.routes = w.ids(hns.KindLoadBalancer), w.ids(hns.KindRoute)
 			r := w.step()
 			before := w.state()
 			_, err := w.Do(r)
@@ -207,9 +286,22 @@ func sameAfterLoad(t *testing.T, n *node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := newNode(t)
+	again := newNode(t, version(s.Version))
 	if err := again.Load(s); err != nil {
 		t.Fatal(err)
+	}
+	for _, doc := range s.LoadBalancers {
+		for want, d := range map[hns.Code]string{
+			hns.CodeAlreadyExists: string(doc),
+			hns.CodePortExists:    strings.Replace(string(doc), `"InternalPort":80`, `"InternalPort":99`, 1),
+		} {
+			d = strings.Replace(d, text(t, doc, "ID"), hns.NewID().String(), 1)
+			_, a := n.create(hns.KindLoadBalancer, d)
+			_, b := again.create(hns.KindLoadBalancer, d)
+			if a != b || a != want && a != hns.CodeInvalidJSONReference { // a backend may be gone
+				t.Errorf("%s: %s and %s, want %s", d, a, b, want)
+			}
+		}
 	}
 	for _, doc := range s.Networks {
 		id := n.parse(text(t, doc, "ID"))
@@ -242,7 +334,7 @@ func empty(t *testing.T, w *walker) {
 		}
 	}
 	s, err := w.Snapshot()
-	if err != nil || len(s.Networks)+len(s.Endpoints)+len(s.Namespaces) != 0 {
+	if err != nil || len(s.Networks)+len(s.Endpoints)+len(s.Namespaces)+len(s.LoadBalancers)+len(s.Routes) != 0 {
 		t.Errorf("left: %s, %v", w.state(), err)
 	}
 	if got := w.adapters(); len(got) != 1 || len(got["Ethernet"].Addresses) != 1 {
@@ -250,148 +342,7 @@ func empty(t *testing.T, w *walker) {
 	}
 	for i := range 6 {
 		id := w.id(hns.KindNetwork, network(fmt.Sprint("n", i), "L2Bridge", "10.9.0.0/24"))
-		w.id(hns.KindEndpoint, endpoint(id, "e", policies(mapping(8000+i, ""))))
-	}
-}
-
-func FuzzDo(f *testing.F) {
-	f.Add(uint8(hns.VerbCreate), uint8(hns.KindNetwork), "", network("lake", "L2Bridge", "10.50.3.0/24"))
-	f.Add(uint8(hns.VerbCreate), uint8(hns.KindNetwork), "", network("fjord", "Overlay", "10.60.0.0/16"))
-	f.Add(uint8(hns.VerbCreate), uint8(hns.KindEndpoint), "", `{`+schema2+ip("172.30.0.9")+policies(mapping(80, ""))+`}`)
-	f.Add(uint8(hns.VerbModify), uint8(hns.KindEndpoint), "", `{"ResourceType":"Policy","RequestType":"Add","Settings":{"Policies":[]}}`)
-	f.Add(uint8(hns.VerbModify), uint8(hns.KindNetwork), "", `{"ResourceType":"DNS","RequestType":"Update","Settings":{"Domain":"x"}}`)
-	f.Add(uint8(hns.VerbModify), uint8(hns.KindNamespace), "", `{"ResourceType":"Container","RequestType":"Add","Settings":{"ContainerId":"c"}}`)
-	f.Add(uint8(hns.VerbList), uint8(hns.KindEndpoint), `{"Name":"web"}`, ``)
-	f.Add(uint8(hns.VerbCall), uint8(0), "/endpoints/", `{"VirtualNetworkName":"pond","Policies":[{"Type":"NAT","Protocol":"TCP","InternalPort":80,"ExternalPort":80}]}`)
-	f.Add(uint8(hns.VerbCall), uint8(0), "/networks/", `{"Name":"x","Type":"nat","Subnets":[{"AddressPrefix":"10.0.0.0/24"}]}`)
-	f.Fuzz(func(t *testing.T, verb, kind uint8, path, doc string) {
-		n := newNode(t)
-		pond := n.pond()
-		ids := map[hns.Kind]hns.ID{
-			hns.KindNetwork:   pond,
-			hns.KindEndpoint:  n.id(hns.KindEndpoint, endpoint(pond, "web", policies(mapping(8088, "")))),
-			hns.KindNamespace: n.id(hns.KindNamespace, namespaceDoc),
-		}
-		r := hns.Request{Verb: hns.Verb(verb), Kind: hns.Kind(kind), Filter: path, Document: []byte(doc), Method: "POST", Path: path}
-		if r.Verb != hns.VerbCreate {
-			r.ID = ids[r.Kind]
-		} else if r.Kind == hns.KindEndpoint {
-			r.Network = pond
-		}
-		before := n.state()
-		resp, err := n.Do(r)
-		if err != nil {
-			n.code(err)
-			if n.state() != before {
-				t.Fatalf("failed (%v) and changed the state", err)
-			}
-		}
-		for _, d := range resp.Documents {
-			if !json.Valid(d) {
-				t.Errorf("answer is no JSON: %s", d)
-			}
-		}
-		for _, path := range []string{"/networks/", "/endpoints/", "/namespaces/"} {
-			out, code := n.call("GET", path, "")
-			if code != 0 || !json.Valid(out) {
-				t.Errorf("%s: %s %s", path, code, out)
-			}
-		}
-		s, err := n.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := s.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := newNode(t)
-		if err := again.Load(s); err != nil {
-			t.Fatal(err)
-		}
-		if again.state() != string(text) {
-			t.Errorf("the state does not load back:\n%s\n%s", text, again.state())
-		}
-		_ = n.Reboot()
-	})
-}
-
-// FuzzLoad loads any text as a dump and works on what came of it.
-func FuzzLoad(f *testing.F) {
-	f.Add([]byte(foreign))
-	f.Add([]byte(busyNode(f).state()))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := hns.ParseSnapshot(text)
-		if err != nil {
-			return
-		}
-		n := newNode(t)
-		if n.Load(s) != nil {
-			return
-		}
-		for _, kind := range []hns.Kind{hns.KindNetwork, hns.KindEndpoint, hns.KindNamespace} {
-			docs := n.list(kind, "")
-			if len(docs) > 8 {
-				docs = docs[:8]
-			}
-			for _, doc := range docs {
-				o := struct{ ID hns.ID }{}
-				unmarshal(t, doc, &o)
-				n.get(kind, o.ID)
-				n.policy(kind, o.ID, "Add", mapping(80, ""))
-				n.create(hns.KindEndpoint, endpoint(o.ID, "x"))
-				n.join("Add", o.ID, o.ID)
-			}
-		}
-		for _, path := range []string{"/networks/", "/endpoints/", "/namespaces/"} {
-			if out, code := n.call("GET", path, ""); code != 0 || !json.Valid(out) {
-				t.Errorf("%s: %s %s", path, code, out)
-			}
-		}
-		n.adapters()
-		_ = n.Reboot()
-		for _, kind := range []hns.Kind{hns.KindNetwork, hns.KindEndpoint} {
-			for _, doc := range n.list(kind, "") {
-				o := struct{ ID hns.ID }{}
-				unmarshal(t, doc, &o)
-				if code := n.delete(kind, o.ID); code != 0 {
-					t.Errorf("delete %s: %s", doc, code)
-				}
-			}
-		}
-	})
-}
-
-// The cost of an operation must not grow with the node. Allocations stand for
-// cost: unlike time they are the same on every machine.
-func TestCostDoesNotGrowWithTheNode(t *testing.T) {
-	cost := func(endpoints int) float64 {
-		n := newNode(t, func(o *emulator.Options) { o.Seed = 0 })
-		lake := n.id(hns.KindNetwork, network("lake", "L2Bridge", "10.0.0.0/8",
-			`,"MacPool":{"Ranges":[{"StartMacAddress":"00-15-5D-00-00-00","EndMacAddress":"00-15-5D-FF-FF-FF"}]}`))
-		var mid hns.ID
-		for i := range endpoints {
-			id := n.id(hns.KindEndpoint, endpoint(lake, fmt.Sprint("e", i)))
-			if i == endpoints/2 {
-				mid = id
-			}
-		}
-		ns := n.id(hns.KindNamespace, namespaceDoc)
-		n.delete(hns.KindEndpoint, mid)
-		return testing.AllocsPerRun(20, func() {
-			n.ResetCalls()
-			id := n.id(hns.KindEndpoint, endpoint(lake, "x", policies(mapping(8088, ""))))
-			n.join("Add", ns, id)
-			if got := n.list(hns.KindEndpoint, `{"Name":"x"}`); len(got) != 1 {
-				t.Errorf("%d found", len(got))
-			}
-			n.create(hns.KindEndpoint, endpoint(lake, "x", policies(mapping(8088, ""))))
-			n.get(hns.KindEndpoint, id)
-			n.delete(hns.KindEndpoint, id)
-		})
-	}
-	small, large := cost(50), cost(3000)
-	if large > 1.2*small {
-		t.Errorf("%.0f allocations with 50 endpoints, %.0f with 3000", small, large)
+		ep := w.id(hns.KindEndpoint, endpoint(id, "e", policies(mapping(8000+i, ""))))
+		w.id(hns.KindLoadBalancer, balancer([]hns.ID{ep}, port(0, 80, 80), vips(fmt.Sprint("10.96.0.", i))))
 	}
 }

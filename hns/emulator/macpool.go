@@ -71,12 +71,16 @@ func (tx *tx) poolTaken(r macRange) bool {
 func renderPool(rs []macRange) json.RawMessage {
 	elems := make([]json.RawMessage, len(rs))
 	for i, r := range rs {
-		elems[i] = object{
-			{"StartMacAddress", quote(macFrom(r.start).String())},
-			{"EndMacAddress", quote(macFrom(r.end).String())},
-		}.bytes()
+		elems[i] = r.render().bytes()
 	}
 	return list(elems)
+}
+
+func (r macRange) render() object {
+	return object{
+		{"StartMacAddress", quote(macFrom(r.start).String())},
+		{"EndMacAddress", quote(macFrom(r.end).String())},
+	}
 }
 
 // nextMAC returns the lowest free address of the network's pool.

@@ -82,10 +82,12 @@ func (tx *tx) createNamespace(req hns.Request) (json.RawMessage, error) {
 	return n.render(), nil
 }
 
-// newCompartment returns a compartment number that is not in use. 1 is the
-// host's own.
+// hostCompartment is the host's own compartment.
+const hostCompartment = 1
+
+// newCompartment returns a compartment number that is not in use.
 func (tx *tx) newCompartment(wanted uint32) uint32 {
-	free := func(n uint32) bool { return n > 1 && len(tx.byNumber[n]) == 0 }
+	free := func(n uint32) bool { return n > hostCompartment && len(tx.byNumber[n]) == 0 }
 	if tx.opts.HonourNamespaceID && free(wanted) {
 		return wanted
 	}
@@ -106,6 +108,12 @@ func (tx *tx) deleteNamespace(id hns.ID) error {
 	if len(n.containers()) > 0 {
 		return failure(hns.CodeRequestUnsupported)
 	}
+	tx.dropNamespace(n)
+	return nil
+}
+
+// dropNamespace detaches what is in a namespace and takes it out of the store.
+func (tx *tx) dropNamespace(n *namespace) {
 	for _, r := range n.resources {
 		if id, err := hns.ParseID(r.id); err == nil {
 			if e := tx.endpoints[id]; e != nil && e.namespace == n.id {
@@ -114,7 +122,6 @@ func (tx *tx) deleteNamespace(id hns.ID) error {
 		}
 	}
 	tx.removeNamespace(n)
-	return nil
 }
 
 // detached returns the endpoint outside every namespace and compartment.

@@ -3,6 +3,7 @@ package emulator
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -128,7 +129,7 @@ func (tx *tx) createNetwork(req hns.Request) (json.RawMessage, error) {
 	if tx.networks[n.id] != nil {
 		return nil, failure(hns.CodeAlreadyExists)
 	}
-	if n.name != "" && len(tx.networksNamed(n.name, tx.opts.NetworkNamesIgnoreCase)) > 0 {
+	if n.name != "" && tx.nameTaken(n.name) {
 		return nil, failure(hns.CodeNetworkExists)
 	}
 	ipams, err := tx.readIpams(n, r)
@@ -152,6 +153,19 @@ func (tx *tx) createNetwork(req hns.Request) (json.RawMessage, error) {
 		return nil, err
 	}
 	return n.render(), nil
+}
+
+// nameTaken reports whether a network of the name exists, or haunts HNS.
+func (tx *tx) nameTaken(name string) bool {
+	if len(tx.networksNamed(name, tx.opts.NetworkNamesIgnoreCase)) > 0 {
+		return true
+	}
+	for ghost := range tx.ghosts {
+		if ghost == name || tx.opts.NetworkNamesIgnoreCase && strings.EqualFold(ghost, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func ranges(r *reader) []reader {
@@ -252,6 +266,7 @@ func (tx *tx) deleteNetwork(id hns.ID) error {
 	for _, e := range tx.endpointsOf(id) {
 		tx.dropEndpoint(e)
 	}
+	tx.dropLists(id)
 	tx.removeNetwork(n)
 	return nil
 }

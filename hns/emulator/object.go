@@ -39,6 +39,9 @@ type networkPrivate struct {
 	DRMAC        string          `json:",omitzero"`
 	NatName      string          `json:",omitzero"`
 	Extensions   map[string]bool `json:",omitzero"` // switch extensions by upper-case id, where not the default
+
+	MostEndpoints  uint64 `json:",omitzero"` // at one time
+	TotalEndpoints uint64 `json:",omitzero"` // that were ever made
 }
 
 // subnet is what the emulator needs of a subnet.

@@ -58,9 +58,38 @@ type Options struct {
 	// HonourNamespaceID gives a namespace the compartment number it asks for,
 	// if that is free, instead of the next one.
 	HonourNamespaceID bool
-	// Listeners are ports that programs of the host listen on; a port mapping
-	// to one fails with ERROR_SHARING_VIOLATION.
+	// Listeners are ports that programs of the host listen on, on all its
+	// addresses. A port mapping to one fails with ERROR_SHARING_VIOLATION, a
+	// load balancer on the node's own address with HCN_E_PORT_ALREADY_EXISTS.
 	Listeners []Listener
+
+	// ListenersCoverVIPs makes Listeners stand in the way of load balancers on
+	// virtual IPs, too, as on HNS 9.
+	ListenersCoverVIPs bool
+	// BackendLimit is the highest number of backends of a load balancer, else
+	// ERROR_INVALID_PARAMETER; 0 is 64 on HNS 9 without DSR and no limit
+	// otherwise, a negative number is none.
+	BackendLimit int
+	// BackendNeedsPort refuses a load balancer on a network other than Overlay
+	// over a local endpoint that is not attached (HCN_E_PORT_NOT_FOUND).
+	BackendNeedsPort bool
+	// RefuseBackendDelete keeps an endpoint that a load balancer or an SDN
+	// route names from being deleted (HCN_E_ENTITY_HAS_REFERENCES). By default
+	// the endpoint goes, and its id stays in the load balancer.
+	RefuseBackendDelete bool
+	// KeepOrphans leaves the load balancers and SDN routes of a network behind
+	// when it is deleted. By default they go along.
+	KeepOrphans bool
+	// IgnoreLoadBalancerModify makes HNS 15.4 accept changes of load balancers
+	// and carry none out.
+	IgnoreLoadBalancerModify bool
+	// LeaveHalfLoadBalancers leaves a load balancer without port mappings
+	// behind when one cannot be made because its port is taken.
+	LeaveHalfLoadBalancers bool
+	// RoutesCode, if not zero, is the answer to every call about SDN routes:
+	// ERROR_PROC_NOT_FOUND of a DLL that lacks them, E_NOTIMPL of an HNS that
+	// does. A route in a policy list is then HCN_E_INVALID_POLICY_TYPE.
+	RoutesCode hns.Code
 
 	// V1TextErrors gives failures of v1 calls without a code, as older builds
 	// do.

@@ -28,6 +28,7 @@ var endpointPolicies = tableOf(
 	policyType{name: "InterfaceParameters"},
 	policyType{name: "Iov"},
 	policyType{name: "TierAcl", since: hasTierACL, settings: checkTierACL},
+	policyType{name: "Firewall", since: hasFirewall},
 )
 
 // protocols are the names of ProtocolType (IANA numbers). HNS takes the number
@@ -130,16 +131,26 @@ func (c *check) checkProtocols(raw []byte) {
 		return
 	}
 	if raw[0] != '"' {
-		c.uint16("Protocols")
+		c.checkProtocol(uint64(c.uint16("Protocols")))
 		return
 	}
 	for _, s := range splitList(c.str("Protocols")) {
 		if _, known := protocols[strings.ToLower(s)]; known {
 			continue
 		}
-		if n, err := strconv.ParseUint(s, 10, 16); err != nil || n > 256 {
+		n, err := strconv.ParseUint(s, 10, 16)
+		if err != nil {
 			c.bad = true
 		}
+		c.checkProtocol(n)
+	}
+}
+
+// checkProtocol takes the numbers of protocols, 256 for any of them. 252, the
+// helper protocol of VXLAN, is newer.
+func (c *check) checkProtocol(n uint64) {
+	if n > 256 || n == 252 && !hasProtocol252.has(c.version) {
+		c.bad = true
 	}
 }
 

@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,9 @@ func TestEndpointPolicies(t *testing.T) {
 		{name: "ACL for Any", policy: acl + `,"LocalAddresses":"Any"}}`, want: hns.CodeInvalidPolicy},
 		{name: "ACL ports upside down", policy: acl + `,"LocalPorts":"90-80"}}`, want: hns.CodeInvalidPolicy},
 		{name: "ACL any protocol", policy: `{"Type":"ACL","Settings":{"Protocols":"256","Action":"Allow","Direction":"In"}}`},
+		{name: "ACL helper protocol of VXLAN", policy: `{"Type":"ACL","Settings":{"Protocols":"252","Action":"Allow","Direction":"In"}}`},
+		{name: "ACL helper protocol too early", policy: `{"Type":"ACL","Settings":{"Protocols":"252","Action":"Allow","Direction":"In"}}`, want: hns.CodeInvalidPolicy,
+			change: version(emulator.WindowsServer2019)},
 		{name: "ACL protocol 300", policy: `{"Type":"ACL","Settings":{"Protocols":"300","Action":"Allow","Direction":"In"}}`, want: hns.CodeInvalidPolicy},
 		{name: "ACL without action", policy: `{"Type":"ACL","Settings":{"Direction":"In"}}`, want: hns.CodeInvalidPolicy},
 		{name: "ACL direction", policy: `{"Type":"ACL","Settings":{"Action":"Allow","Direction":"Up"}}`, want: hns.CodeInvalidPolicy},
@@ -118,6 +122,83 @@ func TestSettingsComeBackByteForByte(t *testing.T) {
 	got := append(allSettings(t, doc, "OutBoundNAT"), allSettings(t, doc, "SDNRoute")...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Every type of the schema is kept, and its settings come back as they were.
+func TestEveryPolicyTypeIsKept(t *testing.T) {
+	const acl = `{"Id":"a","Protocols":"6","Action":"Allow","Direction":"In","LocalAddresses":"10.0.0.0/24,10.0.0.21","LocalPorts":"80,8000-8010","RuleType":"Switch","Priority":200}`
+	const constraint = `{"InterfaceGuid":"11111111-2222-4333-8444-555555555501","InterfaceLuid":1689399632855040,"InterfaceIndex":0,"InterfaceMediaType":6}`
+	const proxy = `{"IP":"10.0.0.9","Port":"8080","Protocol":6,"ExceptionList":["10.1.0.0/16"],"Destination":"10.2.0.0/16","OutboundNat":true}`
+	endpoints := map[string]string{
+		"PortMapping":         `{"Protocol":6,"InternalPort":80,"ExternalPort":8088,"VIP":"192.0.2.10","Flags":1}`,
+		"ACL":                 acl,
+		"QOS":                 `{"MaximumOutgoingBandwidthInBytes":9000000000}`,
+		"L2Driver":            `{}`,
+		"OutBoundNAT":         `{"VirtualIP":"192.0.2.10","Exceptions":["10.0.0.0/8"],"Destinations":["10.50.3.7"],"Flags":1,"MaxPortPoolUsage":64}`,
+		"SDNRoute":            `{"DestinationPrefix":"10.96.0.0/12","NextHop":"10.50.3.2","NeedEncap":true,"AutomaticEndpointMonitor":false}`,
+		"L4Proxy":             proxy,
+		"L4WFPPROXY":          `{"InboundProxyPort":"80","OutboundProxyPort":"81","FilterTuple":{"Protocols":"6","Priority":8},"UserSID":"S-1-5-18","InboundExceptions":{"PortExceptions":["8181"]}}`,
+		"ProviderAddress":     `{"ProviderAddress":"192.0.2.7"}`,
+		"PortName":            `{"Name":"port 1"}`,
+		"EncapOverhead":       `{"Overhead":50}`,
+		"InterfaceConstraint": constraint,
+		"Encryption":          `{"EncryptionMethodType":"Ipsec","AuthenticationMethods":[{"Type":"PresharedKey","Settings":{"Key":"k"}}],"Name":"x","ProtocolType":6}`,
+		"VLAN":                `{"IsolationId":7}`,
+		"InterfaceParameters": `{"Mtu":1450}`,
+		"Iov":                 `{"IovOffloadWeight":100,"QueuePairsRequested":1,"InterruptModeration":"IovInterruptModerationDefault"}`,
+		"TierAcl":             `{"Name":"t","Direction":"In","Order":1001,"TierAclRules":[{"Id":"r","TierAclRuleAction":"Pass","Priority":2001}]}`,
+		"Firewall":            `{"VmType":"WSL","FirewallPolicyFlags":"None"}`,
+	}
+	networks := map[string]string{
+		"SourceMacAddress":    `{"SourceMacAddress":"00-15-5D-00-00-01"}`,
+		"NetAdapterName":      `{"NetworkAdapterName":"Ethernet"}`,
+		"InterfaceConstraint": constraint,
+		"VSwitchExtension":    `{"ExtensionID":"F74F241B-440F-4433-BB28-00F89EAD20D8","Enable":true}`,
+		"ProviderAddress":     `{"ProviderAddress":"192.0.2.10"}`,
+		"DrMacAddress":        `{"Address":"00-15-5d-0a-0b-0c"}`,
+		"AutomaticDNS":        `{"Enable":true}`,
+		"RemoteSubnetRoute":   `{"DestinationPrefix":"10.60.7.0/24","IsolationId":4096,"ProviderAddress":"192.0.2.7","DistributedRouterMacAddress":"00-15-5D-01-02-03"}`,
+		"VxlanPort":           `{"Port":4789}`,
+		"HostRoute":           `{}`,
+		"L4Proxy":             proxy,
+		"NetworkACL":          acl,
+		"NeighborDiscovery":   `{"Odd":[1,{"x":null}]}`,
+	}
+	n := newNode(t, version(emulator.WindowsServer2025Serviced))
+	for name, want := range networks {
+		doc := n.made(hns.KindNetwork, network("n "+name, "Overlay", "10.61.0.0/16", policies(`{"Type":"`+strings.ToLower(name)+`","Settings":`+want+`}`)))
+		if got := settings(t, doc, name); got != want {
+			t.Errorf("network policy %s: %s, want %s", name, got, want)
+		}
+		n.delete(hns.KindNetwork, n.parse(text(t, doc, "ID")))
+	}
+	lake := n.lake()
+	for name, want := range endpoints {
+		doc := n.made(hns.KindEndpoint, endpoint(lake, name, policies(`{"Type":"`+strings.ToUpper(name)+`","Settings":`+want+`}`)))
+		if got := settings(t, doc, name); got != want {
+			t.Errorf("endpoint policy %s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// Six tiers in one request, as microsoft/hcsshim's integration test sends them.
+func TestTiersOnL2Bridge(t *testing.T) {
+	n := newNode(t, version(emulator.WindowsServer2025))
+	ep := n.backends(n.lake(), 1)[0]
+	var tiers []string
+	for i := range 6 {
+		tiers = append(tiers, fmt.Sprintf(`{"Type":"TierAcl","Settings":{"Name":"t%d","Direction":%q,"Order":%d,"TierAclRules":`+
+			`[{"Id":"a","Protocols":"6","TierAclRuleAction":"Pass","LocalAddresses":"192.168.100.0/24,10.0.0.21","LocalPorts":"80","Priority":2001},`+
+			`{"Id":"b","TierAclRuleAction":"Block","Priority":2100}]}}`, i, []string{"In", "Out"}[i/3], 1001+i))
+	}
+	for range 2 { // Update replaces them
+		if code := n.policy(hns.KindEndpoint, ep, "Update", strings.Join(tiers, ",")); code != 0 {
+			t.Fatal(code)
+		}
+	}
+	if got := len(allSettings(t, n.get(hns.KindEndpoint, ep), "TierAcl")); got != 6 {
+		t.Errorf("%d tiers", got)
 	}
 }
 
@@ -229,148 +310,5 @@ func TestPortIsFreeAfterRemove(t *testing.T) {
 	}
 	if code := n.policy(hns.KindEndpoint, b, "Add", mapping(8088, "")); code != 0 {
 		t.Errorf("once free: %s", code)
-	}
-}
-
-func remoteSubnet(prefix, provider, mac string) string {
-	return fmt.Sprintf(`{"Type":"RemoteSubnetRoute","Settings":{"DestinationPrefix":%q,"IsolationId":4096,"ProviderAddress":%q,"DistributedRouterMacAddress":%q}}`,
-		prefix, provider, mac)
-}
-
-// flannel-io/flannel#1061, #1137
-func TestRemoteSubnetRoutes(t *testing.T) {
-	const mac = "00-15-5D-01-02-03"
-	tests := []struct {
-		name, request, policy string
-		want                  hns.Code
-		left                  int
-	}{
-		{"another prefix", "Add", remoteSubnet("10.60.8.0/24", "192.0.2.8", mac), 0, 2},
-		{"same again", "Add", remoteSubnet("10.60.7.0/24", "192.0.2.7", mac), hns.CodePolicyExists, 1},
-		{"same prefix, other node", "Add", remoteSubnet("10.60.7.0/24", "192.0.2.9", mac), hns.CodePolicyExists, 1},
-		{"bad prefix", "Add", remoteSubnet("10.60.7.0", "192.0.2.7", mac), hns.CodeInvalidPrefix, 1},
-		{"bad provider", "Add", remoteSubnet("10.60.8.0/24", "", mac), hns.CodeInvalidPolicy, 1},
-		{"no MAC", "Add", remoteSubnet("10.60.8.0/24", "192.0.2.7", ""), hns.CodeInvalidPolicy, 1},
-		{"remove, MAC in another form", "Remove", remoteSubnet("10.60.7.0/24", "192.0.2.7", "00:15:5d:01:02:03"), 0, 0},
-		{"remove with another MAC", "Remove", remoteSubnet("10.60.7.0/24", "192.0.2.7", "00:15:5d:01:02:04"), hns.CodePolicyNotFound, 1},
-		{"remove with another node", "Remove", remoteSubnet("10.60.7.0/24", "192.0.2.8", mac), hns.CodePolicyNotFound, 1},
-		{"update", "Update", remoteSubnet("10.60.7.0/24", "192.0.2.9", mac), 0, 1},
-	}
-	for _, tt := range tests {
-		n := newNode(t)
-		fjord := n.fjord()
-		if code := n.policy(hns.KindNetwork, fjord, "Add", remoteSubnet("10.60.7.0/24", "192.0.2.7", mac)); code != 0 {
-			t.Fatal(code)
-		}
-		if code := n.policy(hns.KindNetwork, fjord, tt.request, tt.policy); code != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, code, tt.want)
-		}
-		if got := len(allSettings(t, n.get(hns.KindNetwork, fjord), "RemoteSubnetRoute")); got != tt.left {
-			t.Errorf("%s: %d routes afterwards, want %d", tt.name, got, tt.left)
-		}
-	}
-	n := newNode(t)
-	if code := n.policy(hns.KindNetwork, n.lake(), "Add", remoteSubnet("10.60.7.0/24", "192.0.2.7", mac)); code != hns.CodeInvalidNetworkType {
-		t.Errorf("on L2Bridge: %s", code)
-	}
-	old := newNode(t, version(hns.Version{Major: 9, Minor: 1}))
-	if code := old.policy(hns.KindNetwork, old.fjord(), "Add", remoteSubnet("10.60.7.0/24", "192.0.2.7", mac)); code != hns.CodeInvalidPolicyType {
-		t.Errorf("on HNS 9.1: %s", code)
-	}
-}
-
-func TestNetworkPolicies(t *testing.T) {
-	const acl = `{"Type":"NetworkACL","Settings":{"Protocols":"6","Action":"Block","Direction":"In","LocalAddresses":"10.0.0.1","RuleType":"Switch","Priority":200}}`
-	tests := []struct {
-		name, policy string
-		create, add  hns.Code
-		version      hns.Version
-	}{
-		{name: "HostRoute", policy: `{"Type":"HostRoute","Settings":{}}`},
-		{name: "HostRoute bare", policy: `{"Type":"hostroute"}`},
-		{name: "NetworkACL", policy: acl, version: emulator.WindowsServer2025},
-		{name: "NetworkACL too early", policy: acl, create: hns.CodeInvalidPolicyType, add: hns.CodeInvalidPolicyType},
-		{name: "VxlanPort", policy: `{"Type":"VxlanPort","Settings":{"Port":4789}}`, add: hns.CodeInvalidPolicyType},
-		{name: "VxlanPort too early", policy: `{"Type":"VxlanPort","Settings":{"Port":4789}}`, version: emulator.WindowsServer2019,
-			create: hns.CodeInvalidPolicyType, add: hns.CodeInvalidPolicyType},
-		{name: "VxlanPort 0", policy: `{"Type":"VxlanPort","Settings":{}}`, create: hns.CodeInvalidPolicy, add: hns.CodeInvalidPolicyType},
-		{name: "source MAC", policy: `{"Type":"SourceMacAddress","Settings":{"SourceMacAddress":"00-15-5D-00-00-01"}}`, add: hns.CodeInvalidPolicyType},
-		{name: "source MAC bad", policy: `{"Type":"SourceMacAddress","Settings":{}}`, create: hns.CodeInvalidPolicy, add: hns.CodeInvalidPolicyType},
-		{name: "AutomaticDNS", policy: `{"Type":"AutomaticDNS","Settings":{}}`, add: hns.CodeInvalidPolicyType},
-		{name: "set at create", policy: `{"Type":"SetPolicy","Settings":{"Id":"s","Name":"s","PolicyType":"IPSET","Values":"10.0.0.1"}}`, create: hns.CodeInvalidPolicyType},
-		{name: "unknown layer", policy: `{"Type":"LayerConstraint","Settings":{"LayerId":"x"}}`, create: hns.CodeLayerNotFound, add: hns.CodeInvalidPolicyType},
-		{name: "unknown extension", policy: `{"Type":"VSwitchExtension","Settings":{"ExtensionID":"x","Enable":true}}`, create: hns.CodeSwitchExtensionNotFound},
-		{name: "endpoint policy", policy: `{"Type":"OutBoundNAT","Settings":{}}`, create: hns.CodeInvalidPolicyType, add: hns.CodeInvalidPolicyType},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			n := newNode(t, version(tt.version))
-			if _, code := n.create(hns.KindNetwork, network("x", "Overlay", "10.61.0.0/16", policies(tt.policy))); code != tt.create {
-				t.Errorf("at create: %s, want %s", code, tt.create)
-			}
-			fjord := n.fjord()
-			if code := n.policy(hns.KindNetwork, fjord, "Add", tt.policy); code != tt.add {
-				t.Errorf("by Add: %s, want %s", code, tt.add)
-			}
-		})
-	}
-}
-
-func TestHostRouteStandsOnce(t *testing.T) {
-	n := newNode(t)
-	fjord := n.fjord()
-	for range 2 {
-		if code := n.policy(hns.KindNetwork, fjord, "Add", `{"Type":"HostRoute","Settings":{}}`); code != 0 {
-			t.Fatal(code)
-		}
-	}
-	if got := len(allSettings(t, n.get(hns.KindNetwork, fjord), "HostRoute")); got != 1 {
-		t.Errorf("%d host routes", got)
-	}
-	if code := n.policy(hns.KindNetwork, fjord, "Remove", `{"Type":"HostRoute"}`); code != 0 {
-		t.Error(code)
-	}
-}
-
-func TestAddressSets(t *testing.T) {
-	set := func(id, kind, values string) string {
-		return fmt.Sprintf(`{"Type":"SetPolicy","Settings":{"Id":%q,"Name":%q,"PolicyType":%q,"Values":%q}}`, id, id, kind, values)
-	}
-	n := newNode(t)
-	lake := n.lake()
-	for _, step := range []struct {
-		request, policy string
-		want            hns.Code
-	}{
-		{"Add", set("pods", "IPSET", "10.50.3.7,10.50.3.8"), 0},
-		{"Add", set("all", "NESTEDIPSET", "pods,web"), hns.CodeInvalidPolicy},
-		{"Add", set("all", "NESTEDIPSET", "PODS"), 0},
-		{"Remove", set("pods", "IPSET", ""), hns.CodeHasReferences},
-		{"Update", set("web", "IPSET", "10.50.3.9"), 0}, // unknown: no effect
-		{"Remove", set("web", "IPSET", ""), hns.CodePolicyNotFound},
-		{"Update", set("pods", "IPSET", "10.50.3.9"), 0},
-		{"Add", set("pods", "IPSET", "10.50.3.10"), 0},
-		{"Add", set("pods", "HASH", "10.50.3.10"), hns.CodeInvalidPolicy},
-	} {
-		if code := n.policy(hns.KindNetwork, lake, step.request, step.policy); code != step.want {
-			t.Errorf("%s %s: %s, want %s", step.request, step.policy, code, step.want)
-		}
-	}
-	if got := allSettings(t, n.get(hns.KindNetwork, lake), "SetPolicy"); len(got) != 2 || at(t, []byte(got[0]), "Values") != "10.50.3.10" {
-		t.Errorf("sets: %s", got)
-	}
-	acl := func(addresses string) string {
-		return policies(`{"Type":"ACL","Settings":{"Action":"Allow","Direction":"In","RemoteAddresses":"` + addresses + `"}}`)
-	}
-	if _, code := n.create(hns.KindEndpoint, endpoint(lake, "x", acl("pods"))); code != 0 {
-		t.Errorf("ACL that names a set: %s", code)
-	}
-	if _, code := n.create(hns.KindEndpoint, endpoint(lake, "x", acl("web"))); code != hns.CodeInvalidPolicy {
-		t.Errorf("ACL that names no set: %s", code)
-	}
-	for _, id := range []string{"all", "pods"} {
-		if code := n.policy(hns.KindNetwork, lake, "Remove", set(id, "IPSET", "")); code != 0 {
-			t.Errorf("remove %s: %s", id, code)
-		}
 	}
 }

@@ -20,12 +20,14 @@ func (h *HNS) setStopped(v bool) {
 	h.stopped = v
 }
 
-// Restart stops and starts the service: it reads its networks, endpoints and
-// namespaces back. The error is of the state file; nil in memory.
+// Restart stops and starts the service: it reads all its objects back, and
+// ghosts are gone. The error is of the state file; nil in memory.
 func (h *HNS) Restart() error {
 	err := h.exclusive(func() error {
+		tx := h.tx()
+		tx.exorcise()
 		if h.opts.RestartDetaches {
-			h.tx().losePorts()
+			tx.losePorts()
 		}
 		return nil
 	})
@@ -34,12 +36,14 @@ func (h *HNS) Restart() error {
 }
 
 // Reboot restarts the host: NAT and non-persistent networks are gone with
-// their endpoints, and so are all namespaces but the host's own. The endpoints
-// of the other networks come back, attached to nothing. The error is of the
-// state file; nil in memory.
+// their endpoints, load balancers and routes, and so are all namespaces but the
+// host's own. The endpoints of the other networks come back, attached to
+// nothing, and with them load balancers and routes. The error is of the state
+// file; nil in memory.
 func (h *HNS) Reboot() error {
 	err := h.exclusive(func() error {
 		tx := h.tx()
+		tx.exorcise()
 		tx.losePorts()
 		tx.emptyNamespaces()
 		for _, n := range tx.allNetworks() {
@@ -51,7 +55,7 @@ func (h *HNS) Reboot() error {
 			}
 		}
 		for _, n := range tx.allNamespaces() {
-			if n.number != 1 {
+			if n.number != hostCompartment {
 				tx.removeNamespace(n)
 			}
 		}
@@ -59,6 +63,13 @@ func (h *HNS) Reboot() error {
 	})
 	h.setStopped(false)
 	return err
+}
+
+// exorcise ends the memory of ghosts.
+func (tx *tx) exorcise() {
+	if len(tx.ghosts) > 0 {
+		tx.setGhosts(map[string]bool{})
+	}
 }
 
 // losePorts takes the switch port of every endpoint. What is in a namespace

@@ -1,7 +1,8 @@
 package emulator_test
 
 import (
-	"flag"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,15 +13,14 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares a text with a file of testdata.
-func golden(t *testing.T, name, got string) {
+// sameAsFile compares a text with a file of testdata.
+func sameAsFile(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if golden.Update(t) {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -47,24 +47,31 @@ func busyNode(t testing.TB) *node {
 	n.id(hns.KindEndpoint, endpoint(fjord, "remote", ip("10.60.9.9"), `,"Flags":1`))
 	n.policy(hns.KindNetwork, fjord, "Add", remoteSubnet("10.60.7.0/24", "192.0.2.7", "00-15-5D-01-02-03"))
 	n.id(hns.KindEndpoint, endpoint(pond, "web", policies(mapping(8088, ""))))
+	n.id(hns.KindLoadBalancer, balancer([]hns.ID{pod}, vips("10.96.0.20"), port(6, 8080, 80), `,"Flags":1`))
+	n.call("POST", "/policylists/", `{"References":["/endpoints/`+host.Upper()+`"],"Policies":[{"Type":"ELB","Protocol":17,"InternalPort":53,"ExternalPort":53}]}`)
+	n.id(hns.KindRoute, route([]hns.ID{pod, host}, "Setting", someRoute))
 	return n
 }
 
 func TestSnapshotGolden(t *testing.T) {
-	golden(t, "busy.json", busyNode(t).state())
+	sameAsFile(t, "busy.json", busyNode(t).state())
 }
 
 func TestV1Golden(t *testing.T) {
 	n := busyNode(t)
 	var b strings.Builder
-	for _, path := range []string{"/networks/", "/endpoints/", "/namespaces/"} {
+	for _, path := range []string{"/networks/", "/endpoints/", "/namespaces/", "/policylists/"} {
 		out, code := n.call("GET", path, "")
 		if code != 0 {
 			t.Fatal(code)
 		}
-		fmt.Fprintf(&b, "%s\n%s\n", path, strings.ReplaceAll(string(out), `},{"AdditionalParams"`, "},\n{\"AdditionalParams\""))
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, out, "", " "); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n%s\n", path, &pretty)
 	}
-	golden(t, "busy-v1.txt", b.String())
+	sameAsFile(t, "busy-v1.txt", b.String())
 }
 
 func TestSnapshotLoadsBack(t *testing.T) {
@@ -94,6 +101,9 @@ func TestSnapshotLoadsBack(t *testing.T) {
 	if nic, ok := again.adapters()["vEthernet (lake_ep)"]; !ok || nic.Addresses[0].String() != "10.50.3.2/24" {
 		t.Errorf("host attachment: %v", again.adapters())
 	}
+	if _, code := again.create(hns.KindLoadBalancer, balancer(again.backends(lake, 1), vips("10.96.0.20"), port(6, 1, 80), `,"Flags":1`)); code != hns.CodePortExists {
+		t.Errorf("front end: %s", code)
+	}
 	if code := again.delete(hns.KindNamespace, again.parse(text(t, again.list(hns.KindNamespace, "")[0], "ID"))); code != hns.CodeRequestUnsupported {
 		t.Errorf("container: %s", code)
 	}
@@ -116,7 +126,13 @@ const foreign = `{
    "IpConfigurations":[{"IpAddress":" 10.244.0.6 "}],"Routes":[{"NextHop":"<gw>","DestinationPrefix":"0.0.0.0/0"}],
    "Policies":[{"Type":"OutBoundNAT","Settings":{"Exceptions":["<your cidr>","10.96.0.1/12"]}},{"Type":"Odd"}]},
   {"ID":"29a0d530-eec7-483c-9b32-2fe3e8cdb0db","Name":"lost","HostComputeNetwork":"EEEE028C-A1AE-46A3-85B5-A3EBC27DEAAD","State":5,
-   "IpConfigurations":[{"IpAddress":"10.244.0.5"}]}]
+   "IpConfigurations":[{"IpAddress":"10.244.0.5"}]}],
+ "LoadBalancers": [
+  {"ID":"4401ab9f-bf8b-4e4a-921c-30e6c231c429","HostComputeEndpoints":["09a0d530-eec7-483c-9b32-2fe3e8cdb0db","<gone>"],"FrontendVIPs":["10.96.0.10","web"],
+   "PortMappings":[{"Protocol":6,"InternalPort":80,"ExternalPort":80}],"Flags":1},
+  {"ID":"4A71D6F4-B336-4EF5-BFB0-623E759712B4","HostComputeEndpoints":["99a0d530-eec7-483c-9b32-2fe3e8cdb0db"],"FrontendVIPs":["10.96.0.10"]},
+  {"ID":"5A71D6F4-B336-4EF5-BFB0-623E759712B4","PortMappings":"none","HostComputeEndpoints":7}],
+ "Routes": [{"ID":"6A71D6F4-B336-4EF5-BFB0-623E759712B4","Setting":[{"DestinationPrefix":"<cidr>"}]}]
 }`
 
 func TestLoadForeignDump(t *testing.T) {
@@ -167,10 +183,30 @@ func TestLoadForeignDump(t *testing.T) {
 			t.Errorf("delete: %s", code)
 		}
 	}
+	ep := n.parse("09a0d530-eec7-483c-9b32-2fe3e8cdb0db")
+	for want, address := range map[hns.Code]string{hns.CodePortExists: "10.96.0.10", 0: "10.96.0.11"} {
+		if _, code := n.create(hns.KindLoadBalancer, balancer([]hns.ID{ep}, vips(address), port(6, 8080, 80))); code != want {
+			t.Errorf("load balancer on %s: %s, want %s", address, code, want)
+		}
+	}
+	if out, code := n.call("GET", "/policylists/", ""); code != 0 || !json.Valid(out) {
+		t.Errorf("policy lists: %s %s", code, out)
+	}
 	for range 4 {
 		id := n.parse(text(t, n.list(hns.KindNetwork, "")[0], "ID"))
 		if code := n.delete(hns.KindNetwork, id); code != 0 {
 			t.Errorf("delete network: %s", code)
+		}
+	}
+	// The two load balancers of the network went along; the others name none.
+	if got := n.list(hns.KindLoadBalancer, ""); len(got) != 2 {
+		t.Errorf("load balancers left: %s", got)
+	}
+	for _, kind := range []hns.Kind{hns.KindLoadBalancer, hns.KindRoute} {
+		for _, doc := range n.list(kind, "") {
+			if code := n.delete(kind, n.parse(text(t, doc, "ID"))); code != 0 {
+				t.Errorf("delete %s: %s", doc, code)
+			}
 		}
 	}
 }
@@ -180,6 +216,7 @@ func TestLoadRefuses(t *testing.T) {
 		{`{"Networks":[{"Name":"x"}]}`, "Networks[0]"},
 		{`{"Endpoints":[{"ID":"0588028c-a1ae-46a3-85b5-a3ebc27deaad"},{"ID":"x"}]}`, "Endpoints[1]"},
 		{`{"Namespaces":[{"ID":"0588028c-a1ae-46a3-85b5-a3ebc27deaad"},{"ID":"0588028C-a1ae-46a3-85b5-a3ebc27deaad"}]}`, "Namespaces[1]"},
+		{`{"LoadBalancers":[{"ID":"0588028c-a1ae-46a3-85b5-a3ebc27deaad"}],"Routes":[{"ID":"0588028C-a1ae-46a3-85b5-a3ebc27deaad"}]}`, "Routes[0]"},
 	}
 	for _, tt := range tests {
 		s, err := hns.ParseSnapshot([]byte(tt.text))

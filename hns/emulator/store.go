@@ -17,6 +17,7 @@ type store struct {
 	networks   map[hns.ID]*network
 	endpoints  map[hns.ID]*endpoint
 	namespaces map[hns.ID]*namespace
+	lists      map[hns.ID]*policyList // load balancers and SDN routes
 
 	networkByName  multi[string]
 	endpointByName multi[string]
@@ -28,6 +29,12 @@ type store struct {
 	byNumber       multi[uint32]     // namespaces by compartment
 	hostAttached   multi[struct{}]   // endpoints in a host compartment
 	nat            multi[struct{}]   // NAT networks
+	listsOf        multi[hns.ID]     // policy lists of a network
+	listsOver      multi[hns.ID]     // policy lists that name an endpoint
+	byFrontend     multi[frontend]   // load balancers with a front end
+
+	ghosts   map[string]bool // names of networks that HNS forgot to forget
+	accelnet []string        // management MAC addresses
 
 	free map[freeKey]*freelist
 
@@ -83,6 +90,7 @@ func newStore() *store {
 		networks:       map[hns.ID]*network{},
 		endpoints:      map[hns.ID]*endpoint{},
 		namespaces:     map[hns.ID]*namespace{},
+		lists:          map[hns.ID]*policyList{},
 		networkByName:  multi[string]{},
 		endpointByName: multi[string]{},
 		byNetwork:      multi[hns.ID]{},
@@ -93,6 +101,10 @@ func newStore() *store {
 		byNumber:       multi[uint32]{},
 		hostAttached:   multi[struct{}]{},
 		nat:            multi[struct{}]{},
+		listsOf:        multi[hns.ID]{},
+		listsOver:      multi[hns.ID]{},
+		byFrontend:     multi[frontend]{},
+		ghosts:         map[string]bool{},
 		free:           map[freeKey]*freelist{},
 	}
 }
@@ -116,6 +128,20 @@ func (s *store) count(change func(*counters)) {
 	old := s.counter
 	change(&s.counter)
 	s.journal = append(s.journal, func() { s.counter = old })
+}
+
+// setGhosts and setAccelnet put other values in place; they keep the maps and
+// slices they are given.
+func (s *store) setGhosts(names map[string]bool) {
+	old := s.ghosts
+	s.ghosts = names
+	s.journal = append(s.journal, func() { s.ghosts = old })
+}
+
+func (s *store) setAccelnet(macs []string) {
+	old := s.accelnet
+	s.accelnet = macs
+	s.journal = append(s.journal, func() { s.accelnet = old })
 }
 
 // nextSeq returns the number of a new object.

@@ -17,7 +17,15 @@ func (tx *tx) call(r hns.Request) ([]json.RawMessage, error) {
 	case "globals":
 		if r.Method == "GET" && len(path) == 2 && path[1] == "version" {
 			v := object{{"Major", number(uint64(tx.version.Major))}, {"Minor", number(uint64(tx.version.Minor))}}
-			return []json.RawMessage{v.bytes()}, nil
+			return outputOf(v, nil)
+		}
+	case "activities", "plugins":
+		if r.Method == "GET" && len(path) == 1 {
+			return []json.RawMessage{list(nil)}, nil // none is at work, none is installed
+		}
+	case "accelnet":
+		if len(path) == 1 {
+			return tx.callAccelnet(r)
 		}
 	case "networks":
 		return tx.callKind(r, path, v1Networks)
@@ -25,6 +33,8 @@ func (tx *tx) call(r hns.Request) ([]json.RawMessage, error) {
 		return tx.callKind(r, path, v1Endpoints)
 	case "namespaces":
 		return tx.callKind(r, path, v1Namespaces)
+	case "policylists":
+		return tx.callKind(r, path, v1PolicyLists)
 	case "endpointstats":
 		return tx.callKind(r, path, v1Stats)
 	}
@@ -119,19 +129,38 @@ var v1Namespaces = v1Kind{
 	shows: true,
 }
 
-// v1Stats gives the counters of an endpoint. Nothing flows, so all are zero.
+var v1PolicyLists = v1Kind{
+	list: func(tx *tx) (out []object) {
+		for _, l := range tx.allLists(anyList) {
+			out = append(out, tx.listV1(l))
+		}
+		return out
+	},
+	get: func(tx *tx, id hns.ID) (object, error) {
+		l, err := tx.findList(anyList, id)
+		if err != nil {
+			return nil, err
+		}
+		return tx.listV1(l), nil
+	},
+	create: (*tx).createListV1,
+	remove: func(tx *tx, id hns.ID) error { return tx.deleteList(anyList, id) },
+}
+
+// v1Stats gives the counters of an endpoint.
 var v1Stats = v1Kind{
+	list: func(tx *tx) (out []object) {
+		for _, e := range tx.allEndpoints() {
+			out = append(out, tx.statsV1(e))
+		}
+		return out
+	},
 	get: func(tx *tx, id hns.ID) (object, error) {
 		e, err := tx.findEndpoint(id)
 		if err != nil {
 			return nil, err
 		}
-		o := object{}
-		for _, name := range []string{"BytesReceived", "BytesSent", "DroppedPacketsIncoming", "DroppedPacketsOutgoing"} {
-			o = append(o, member{name, number(0)})
-		}
-		o = append(o, member{"EndpointId", tx.idV1(e.id)}, member{"InstanceId", tx.idV1(e.id)})
-		return append(o, member{"PacketsReceived", number(0)}, member{"PacketsSent", number(0)}), nil
+		return tx.statsV1(e), nil
 	},
 }
 
@@ -219,172 +248,4 @@ func bodyOf(doc json.RawMessage) (reader, error) {
 		return reader{}, failure(hns.CodeInvalidJSON)
 	}
 	return reader{object: o}, nil
-}
-
-var systemTypes = []string{"Container", "VirtualMachine", "Host"}
-
-// attachV1 gives the endpoint a switch port: to a compartment of the host, a
-// virtual machine, or a container. Containers may share an endpoint.
-func (tx *tx) attachV1(id hns.ID, r reader) error {
-	e, err := tx.findEndpoint(id)
-	if err != nil {
-		return err
-	}
-	kind, ok := r.enum("SystemType", systemTypes)
-	container, compartment := r.str("ContainerId"), r.uint32("CompartmentId")
-	if !ok || r.bad {
-		return failure(hns.CodeInvalidParameter)
-	}
-	c := *e
-	shares := systemTypes[kind] == "Container" && len(e.private.Containers) > 0 && !contains(e.private.Containers, container)
-	if err := e.canAttach(hns.CodeDegraded); err != nil && !(shares && errors.Is(err, failure(hns.CodeEndpointAttached))) {
-		return err
-	}
-	c.state = stateAttached
-	switch systemTypes[kind] {
-	case "Host":
-		if compartment == 0 {
-			return failure(hns.CodeInvalidParameter)
-		}
-		c.private.Compartment = compartment
-	case "VirtualMachine":
-		if container == "" {
-			return failure(hns.CodeInvalidParameter)
-		}
-		c.private.VM = container
-	default:
-		if container == "" {
-			return failure(hns.CodeInvalidParameter)
-		}
-		c.private.Containers = append(e.private.Containers[:len(e.private.Containers):len(e.private.Containers)], container)
-		if len(c.private.Containers) > 1 {
-			c.state = stateAttachedSharing
-		}
-	}
-	tx.putEndpoint(&c)
-	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if strings.EqualFold(x, s) {
-			return true
-		}
-	}
-	return false
-}
-
-// detachV1 takes back what attachV1 gave.
-func (tx *tx) detachV1(id hns.ID, r reader) error {
-	e, err := tx.findEndpoint(id)
-	if err != nil {
-		return err
-	}
-	kind, ok := r.enum("SystemType", systemTypes)
-	container := r.str("ContainerId")
-	if !ok || r.bad {
-		return failure(hns.CodeInvalidParameter)
-	}
-	c := *e
-	switch {
-	case systemTypes[kind] == "Host" && e.private.Compartment != 0:
-		c.private.Compartment = 0
-	case systemTypes[kind] == "VirtualMachine" && e.private.VM != "":
-		c.private.VM = ""
-	case systemTypes[kind] == "Container" && contains(e.private.Containers, container):
-		c.private.Containers = nil
-		for _, x := range e.private.Containers {
-			if !strings.EqualFold(x, container) {
-				c.private.Containers = append(c.private.Containers, x)
-			}
-		}
-	default:
-		return failure(hns.CodeElementNotFound)
-	}
-	switch {
-	case e.state == stateDegraded:
-	case len(c.private.Containers) > 0:
-		c.state = stateAttached
-	default:
-		c.state = stateDetached
-	}
-	tx.putEndpoint(&c)
-	return nil
-}
-
-// changeResourceV1 adds an endpoint or a container to a namespace, or removes it.
-func (tx *tx) changeResourceV1(id hns.ID, r reader, add bool) error {
-	n, err := tx.findNamespace(id)
-	if err != nil {
-		return err
-	}
-	data := r.sub("Data")
-	kind, ok := r.enum("Type", []string{"Container", "Endpoint"})
-	if !ok || r.bad {
-		return failure(hns.CodeInvalidParameter)
-	}
-	if kind == 0 {
-		container := data.str("Id")
-		if container == "" {
-			return failure(hns.CodeInvalidParameter)
-		}
-		return tx.changeContainer(n, container, add)
-	}
-	ep, err := data.id("Id")
-	switch {
-	case err != nil:
-		return err
-	case add:
-		return tx.addEndpoint(n, ep)
-	}
-	return tx.takeEndpoint(n, ep)
-}
-
-// updateEndpointV1 changes the policies of an endpoint, as Update does.
-func (tx *tx) updateEndpointV1(id hns.ID, r reader) error {
-	e, err := tx.findEndpoint(id)
-	if err != nil {
-		return err
-	}
-	raws, err := policiesFromV1(r.array("Policies"))
-	if err != nil {
-		return err
-	}
-	ps, err := tx.readPolicies(endpointPolicies, tx.networkOf(e), inModify, raws)
-	if err != nil {
-		return err
-	}
-	if r.bad {
-		return failure(hns.CodeInvalidJSON)
-	}
-	c := *e
-	c.policies = concat(tx.without(e.policies, ps), ps)
-	if err := tx.checkEndpointPolicies(&c); err != nil {
-		return err
-	}
-	tx.putEndpoint(&c)
-	return nil
-}
-
-// updateNetworkV1 changes the DNS settings and the switch extensions.
-func (tx *tx) updateNetworkV1(id hns.ID, r reader) error {
-	n, err := tx.findNetwork(id)
-	if err != nil {
-		return err
-	}
-	c := *n
-	for _, ext := range r.objects("Extensions") {
-		if err := tx.setExtension(&c, ext.str("Id"), ext.boolean("IsEnabled")); err != nil {
-			return err
-		}
-		r.bad = r.bad || ext.bad
-	}
-	if dns := dnsFromV1(&r); dns != nil {
-		c.doc = n.doc.with("Dns", dns)
-	}
-	if r.bad {
-		return failure(hns.CodeInvalidJSON)
-	}
-	tx.putNetwork(&c)
-	return nil
 }

@@ -147,6 +147,49 @@ func TestL2DriverShowsInV1Only(t *testing.T) {
 	}
 }
 
+func TestL2DriverShowsOnce(t *testing.T) {
+	n := newNode(t)
+	ep := n.id(hns.KindEndpoint, endpoint(n.lake(), "x", policies(`{"Type":"L2Driver"}`)))
+	doc, _ := n.call("GET", "/endpoints/"+ep.String(), "")
+	if text(t, doc, "Policies", 0, "Type") != "L2Driver" || at(t, doc, "Policies", 1) != nil {
+		t.Errorf("%s", doc)
+	}
+}
+
+func TestDefaultACLs(t *testing.T) {
+	n := newNode(t)
+	ep := n.id(hns.KindEndpoint, endpoint(n.lake(), "x", policies(`{"Type":"ACL","Settings":{"Action":"Block","Direction":"In","Priority":200}}`)))
+	doc, _ := n.call("GET", "/endpoints/"+ep.String(), "")
+	if at(t, doc, "Resources", "Allocators", 0) != nil {
+		t.Errorf("before it is attached: %s", doc)
+	}
+	n.call("POST", "/endpoints/"+ep.String()+"/attach", `{"SystemType":"Host","CompartmentId":1}`)
+	doc, _ = n.call("GET", "/endpoints/"+ep.String(), "")
+	for i, want := range []float64{200, 65500, 65500} {
+		if got := at(t, doc, "Resources", "Allocators", 1, "Rules", i, "Priority"); got != want {
+			t.Errorf("rule %d has priority %v, want %v", i, got, want)
+		}
+	}
+	if text(t, doc, "Resources", "ID") != text(t, doc, "ActivityId") || text(t, doc, "ActivityId") == "" {
+		t.Errorf("%s", doc)
+	}
+}
+
+func TestV1CountsEndpoints(t *testing.T) {
+	n := newNode(t)
+	lake := n.lake()
+	eps := n.backends(lake, 3)
+	n.delete(hns.KindEndpoint, eps[0])
+	n.delete(hns.KindEndpoint, eps[1])
+	n.backends(lake, 1)
+	doc, _ := n.call("GET", "/networks/"+lake.String(), "")
+	for name, want := range map[string]float64{"CurrentEndpointCount": 2, "MaxConcurrentEndpoints": 3, "TotalEndpoints": 4} {
+		if got := at(t, doc, name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestV1Attach(t *testing.T) {
 	const host = `{"SystemType":"Host","CompartmentId":1}`
 	type call struct {
@@ -174,6 +217,8 @@ func TestV1Attach(t *testing.T) {
 		{"no container named", []call{{"attach", `{}`, hns.CodeInvalidParameter}}, 1, false, nil},
 		{"container on host-attached", []call{{"attach", host, 0}, {"attach", `{"ContainerId":"c1"}`, hns.CodeEndpointAttached}}, 2, true, nil},
 		{"machine", []call{{"attach", `{"ContainerId":"vm1","SystemType":"VirtualMachine"}`, 0}, {"detach", `{"SystemType":"VirtualMachine"}`, 0}}, 4, false, nil},
+		{"machine by its NIC", []call{{"attach", `{"VirtualNicName":"nic1","SystemType":"VirtualMachine"}`, 0}, {"attach", host, hns.CodeEndpointAttached}}, 2, false, nil},
+		{"machine without a name", []call{{"attach", `{"SystemType":"VirtualMachine"}`, hns.CodeInvalidParameter}}, 1, false, nil},
 		{"broken body", []call{{"attach", `{`, hns.CodeInvalidJSON}}, 1, false, nil},
 		{"unknown action", []call{{"dance", host, hns.CodeRequestUnsupported}}, 1, false, nil},
 	}

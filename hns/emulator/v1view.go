@@ -26,7 +26,8 @@ func sorted(o object) object {
 
 // baseV1 returns the members every schema 1 object has.
 func (tx *tx) baseV1(id hns.ID, doc object) object {
-	o := object{{"AdditionalParams", json.RawMessage("{}")}, {"Health", json.RawMessage(`{"LastErrorCode":0}`)}, {"ID", tx.idV1(id)}}
+	o := object{{"ActivityId", tx.idV1(derived("activity", id))}, {"AdditionalParams", json.RawMessage("{}")},
+		{"Health", json.RawMessage(`{"LastErrorCode":0}`)}, {"ID", tx.idV1(id)}}
 	o.add("Name", doc.get("Name"))
 	o.add("Owner", doc.get("Owner"))
 	o.add("Version", doc.get("Version"))
@@ -36,14 +37,18 @@ func (tx *tx) baseV1(id hns.ID, doc object) object {
 // networkV1 returns the schema 1 document of a network.
 func (tx *tx) networkV1(n *network) object {
 	o := tx.baseV1(n.id, n.doc)
+	present := uint64(len(tx.byNetwork[n.id]))
 	o = append(o,
-		member{"CurrentEndpointCount", number(uint64(len(tx.byNetwork[n.id])))},
+		member{"CurrentEndpointCount", number(present)},
 		member{"Extensions", tx.renderExtensions(n)},
 		member{"Flags", number(uint64(n.flags))},
 		member{"IPv6", boolean(slices.ContainsFunc(n.subnets, func(s subnet) bool { return s.prefix.Addr().Is6() }))},
-		member{"MacPools", renderPool(n.macs)},
+		member{"MacPools", poolV1(n.macs)},
+		member{"MaxConcurrentEndpoints", number(max(n.private.MostEndpoints, present))},
+		member{"Resources", tx.resourcesV1(n.id, nil)},
 		member{"State", number(1)},
 		member{"Subnets", subnetsV1(n)},
+		member{"TotalEndpoints", number(max(n.private.TotalEndpoints, present))},
 		member{"Type", quote(n.typeV1())})
 	dnsV1(&o, n.doc.get("Dns"))
 	o.addString("NatName", n.private.NatName)
@@ -71,6 +76,14 @@ func (tx *tx) networkV1(n *network) object {
 	}
 	o = append(o, member{"Policies", list(policies)})
 	return sorted(o)
+}
+
+func poolV1(rs []macRange) json.RawMessage {
+	elems := make([]json.RawMessage, len(rs))
+	for i, r := range rs {
+		elems[i] = sorted(r.render()).bytes()
+	}
+	return list(elems)
 }
 
 func (n *network) typeV1() string {
@@ -121,12 +134,13 @@ func (tx *tx) endpointV1(e *endpoint) object {
 	namespace := object{{"ID", tx.idV1(e.namespace)}}
 	o = append(o,
 		member{"Namespace", namespace.bytes()},
+		member{"Resources", tx.resourcesV1(e.id, e.allocators())},
 		member{"SharedContainers", quoteAll(containers)},
 		member{"State", number(uint64(e.state))},
 		member{"VirtualNetwork", tx.idV1(e.network)})
 	o.add("MacAddress", e.doc.get("MacAddress"))
 	dnsV1(&o, e.doc.get("Dns"))
-	addressesV1(&o, e.doc)
+	tx.addressesV1(&o, e.doc)
 	for bit, name := range map[uint32]string{flagRemote: "IsRemoteEndpoint", 2: "DisableICC", 8: "EnableLowMetric"} {
 		if e.flags&bit != 0 {
 			o.add(name, boolean(true))
@@ -150,7 +164,8 @@ func (tx *tx) endpointV1(e *endpoint) object {
 	if n != nil {
 		o.addString("VirtualNetworkName", n.name)
 		o.addString("Type", n.typeV1())
-		if n.kind == typeL2Bridge || n.kind == typeL2Tunnel {
+		given := slices.ContainsFunc(e.policies, func(p policy) bool { return p.kind == "L2Driver" })
+		if (n.kind == typeL2Bridge || n.kind == typeL2Tunnel) && !given {
 			policies = append(policies, json.RawMessage(`{"Type":"L2Driver"}`))
 		}
 	}
@@ -159,7 +174,7 @@ func (tx *tx) endpointV1(e *endpoint) object {
 }
 
 // addressesV1 adds the first address and default gateway of each family.
-func addressesV1(o *object, doc object) {
+func (tx *tx) addressesV1(o *object, doc object) {
 	r := reader{object: doc}
 	for _, c := range r.objects("IpConfigurations") {
 		text := c.str("IpAddress")
@@ -172,6 +187,9 @@ func addressesV1(o *object, doc object) {
 		}
 		o.addString(name, text)
 		o.addUint(length, uint64(c.uint32("PrefixLength")))
+		if id, err := hns.ParseID(c.str("IpSubnetId")); err == nil && name == "IPAddress" {
+			o.add("IPSubnetId", tx.idV1(id))
+		}
 	}
 	for _, c := range r.objects("Routes") {
 		name := "GatewayAddress"
@@ -199,6 +217,12 @@ func (tx *tx) namespaceV1(n *namespace) object {
 		}
 	}
 	r := reader{object: n.doc}
+	if n.number != 0 {
+		o.add("CompartmentGuid", tx.idV1(derived("compartment", n.id)))
+	}
+	if n.number != hostCompartment {
+		o.add("Resources", tx.resourcesV1(n.id, nil))
+	}
 	o = append(o,
 		member{"CompartmentId", number(uint64(n.number))},
 		member{"Containers", quoteAll(n.containers())},

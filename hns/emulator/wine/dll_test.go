@@ -22,7 +22,7 @@ func zPath(path string) string {
 func TestABI(t *testing.T) {
 	needWine(t)
 	log := filepath.Join(t.TempDir(), "calls.jsonl")
-	got := run(t, wineCommand(t, []string{"HNSKIT_CALL_LOG=" + log}, "run", build(t, "abi")))
+	got := run(t, wineCommand(t, []string{"HNSKIT_CALL_LOG=" + log, "HNSKIT_HNS_VERSION=16.0"}, "run", build(t, "abi")))
 	want, err := os.ReadFile("testdata/abi.golden")
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +72,57 @@ version known true: 0 endpoints, 0 namespaces
 		"HcnCreateEndpoint": 1, "HcnDeleteEndpoint": 1,
 		"HcnCreateNamespace": 1, "HcnDeleteNamespace": 1, "HcnModifyNamespace": 2,
 	})
+}
+
+// TestServices does the same with what services are made of.
+func TestServices(t *testing.T) {
+	needWine(t)
+	log := filepath.Join(t.TempDir(), "calls.jsonl")
+	got := run(t, wineCommand(t, []string{"HNSKIT_CALL_LOG=" + log, "HNSKIT_HNS_VERSION=16.0"}, "run", build(t, "client"), "make", "service", "show"))
+	want := result{stdout: `made cbr0 L2Bridge
+load balancer [10.96.0.7] port 81, on the endpoint true
+route 10.96.0.0/12, on the endpoint true
+version known true: network cbr0 10.244.3.0/24, 0 endpoints, 0 namespaces
+`}
+	if got != want {
+		t.Errorf("status %d, %s\n(-want +got):\n%s", got.status, got.stderr, cmp.Diff(want.stdout, got.stdout))
+	}
+	checkLog(t, log, map[string]int{
+		"HcnCreateLoadBalancer": 1, "HcnModifyLoadBalancer": 1, "HcnDeleteLoadBalancer": 1,
+		"HcnCreateSdnRoute": 1, "HcnDeleteSdnRoute": 1,
+	})
+}
+
+// TestVariables: the HNS that programs see, or that they see none.
+func TestVariables(t *testing.T) {
+	needWine(t)
+	exe := build(t, "client")
+	state := filepath.Join(t.TempDir(), "hns.json")
+	tests := []struct {
+		name string
+		vars []string
+		want result
+	}{
+		{"default", nil, result{stdout: "HNS 13.3\n"}},
+		{"version", []string{"HNSKIT_HNS_VERSION=9.5"}, result{stdout: "HNS 9.5\n"}},
+		{"version of a new file", []string{"HNSKIT_HNS_VERSION=15.4", "HNSKIT_STATE=" + state}, result{stdout: "HNS 15.4\n"}},
+		{"file keeps its version", []string{"HNSKIT_STATE=" + zPath(state)}, result{stdout: "HNS 15.4\n"}},
+		{"other version", []string{"HNSKIT_HNS_VERSION=9.5", "HNSKIT_STATE=" + state}, result{
+			stderr: "hns.json is the state of HNS 15.4, but 9.5 is asked for", status: 1}},
+		{"no version", []string{"HNSKIT_HNS_VERSION=new"}, result{stderr: `"new" is not a version such as 15.4`, status: 1}},
+		{"no HNS", []string{"HNSKIT_NO_HNS=1"}, result{stdout: "no HNS\n"}},
+		{"HNS", []string{"HNSKIT_NO_HNS=0"}, result{stdout: "HNS 13.3\n"}},
+		{"neither", []string{"HNSKIT_NO_HNS=yes"}, result{stderr: `HNSKIT_NO_HNS="yes" is neither 0 nor 1`, status: 2}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := run(t, wineCommand(t, tt.vars, "run", exe, "version"))
+			if got.stdout != tt.want.stdout || got.status != tt.want.status ||
+				!strings.Contains(got.stderr, tt.want.stderr) || tt.want.stderr == "" && got.stderr != "" {
+				t.Errorf("got %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
 }
 
 // TestSharedState has several processes work on the HNS in one state file,
@@ -126,7 +177,9 @@ func checkLog(t *testing.T, path string, want map[string]int) {
 			got[c.Func]++
 		}
 		if c.HR != 0 {
-			if code := hns.Code(c.HR); code != hns.CodeNetworkNotFound && code != hns.CodeEndpointNotFound {
+			switch hns.Code(c.HR) { // of a look at what was deleted
+			case hns.CodeNetworkNotFound, hns.CodeEndpointNotFound, hns.CodeElementNotFound:
+			default:
 				t.Errorf("%s %s: %s", c.Func, c.ID, c.Error)
 			}
 			continue

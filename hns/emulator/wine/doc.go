@@ -7,6 +7,8 @@
 //   - Package native is what the DLL does, without the C: it is tested on any
 //     system.
 //   - bcryptprimitives.dll is what Go programs miss in Wine 8.
+//   - Package suites runs the integration tests of hcsshim and hnslib. What it
+//     pins is in a module of its own, suites/upstream, which asks for a newer Go.
 //
 // The module is apart from the rest of the library because only its own tests
 // need it. It has no API of its own, and it is no way to run containers: what

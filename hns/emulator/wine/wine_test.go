@@ -11,15 +11,25 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hnskit/hnskit/hns/emulator/wine/native"
 )
 
 // wineCommand returns the script wine with arguments, and with variables
-// beside those of the test. It gives up in the end, so that a hang is a
+// beside those of the test, without what a user may have set for programs of
+// his own. It gives up in the end, so that a hang is a
 // failure with its output and not the end of the test binary.
 func wineCommand(t *testing.T, vars []string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "./wine", args...)
-	cmd.Env = append(cmd.Environ(), vars...)
+	for _, v := range cmd.Environ() {
+		switch name, _, _ := strings.Cut(v, "="); name {
+		case native.StateVariable, native.LogVariable, native.VersionVariable, "HNSKIT_NO_HNS":
+		default:
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, vars...)
 	cmd.WaitDelay = 30 * time.Second
 	return cmd
 }
@@ -176,6 +186,8 @@ func TestBadUse(t *testing.T) {
 		{"missing program", nil, []string{"run", "./missing.exe"}, 127, "no such file: ./missing.exe"},
 		{"bad timeout", []string{"HNSKIT_WINE_TIMEOUT=soon"}, []string{"run", "cmd"}, 2, `HNSKIT_WINE_TIMEOUT="soon"`},
 		{"not set up", []string{empty}, []string{"run", "cmd"}, 3, `run "wine setup"`},
+		{"suite, not set up", []string{empty}, []string{"hcsshim"}, 3, `run "wine setup"`},
+		{"suite with an argument", nil, []string{"hnslib", "-v"}, 2, `hnslib: unexpected "-v"`},
 		{"stop where nothing is", []string{empty}, []string{"stop"}, 0, ""},
 	}
 	for _, tt := range tests {
@@ -223,7 +235,10 @@ func TestHelp(t *testing.T) {
 	if got.status != 0 || got.stderr != "" {
 		t.Errorf("got %+v", got)
 	}
-	for _, word := range []string{"setup", "run", "env", "overlay", "stop", "HNSKIT_WINE_DIR", "HNSKIT_WINE_TIMEOUT", "HNSKIT_STATE", "HNSKIT_CALL_LOG"} {
+	for _, word := range []string{
+		"setup", "run", "env", "overlay", "hcsshim", "hnslib", "stop",
+		"HNSKIT_WINE_DIR", "HNSKIT_WINE_TIMEOUT", "HNSKIT_STATE", "HNSKIT_CALL_LOG", "HNSKIT_HNS_VERSION", "HNSKIT_NO_HNS",
+	} {
 		if !strings.Contains(got.stdout, word) {
 			t.Errorf("the help does not tell of %s", word)
 		}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/hnskit/hnskit/hns"
-	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/hns/emulator/wine/native"
 )
 
@@ -17,13 +15,6 @@ import (
 var api = sync.OnceValue(func() *native.API {
 	return native.Open(os.Getenv, openEmulator)
 })
-
-func openEmulator(path string) (hns.Backend, error) {
-	if path == "" {
-		return emulator.New(nil), nil
-	}
-	return emulator.Open(path, nil)
-}
 
 // HNSCall is the v1 call. It lives here and not in vmcompute.dll so that both
 // APIs see one store.

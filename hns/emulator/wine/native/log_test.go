@@ -68,6 +68,42 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// The log has the names that the functions have in the DLLs.
+func TestLogNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	log, err := native.NewLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := native.New(&backend{docs: []string{`{"ID":"` + netID.String() + `"}`}}, log)
+	network := api.Open(hns.KindNetwork, netID).Handle
+	for _, k := range kinds {
+		api.Enumerate(k, "")
+		handle := api.Create(k, network, hns.ID{}, `{}`).Handle
+		api.Open(k, netID)
+		api.Modify(k, handle, `{}`)
+		api.Query(k, handle, "")
+		api.Delete(k, netID)
+		api.Close(k, handle)
+	}
+	want := []string{"HcnOpenNetwork"}
+	for _, one := range []string{"Network", "Endpoint", "Namespace", "LoadBalancer", "SdnRoute"} {
+		want = append(want, "HcnEnumerate"+one+"s", "HcnCreate"+one, "HcnOpen"+one, "HcnModify"+one,
+			"HcnQuery"+one+"Properties", "HcnDelete"+one, "HcnClose"+one)
+	}
+	calls, err := native.ReadLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range calls {
+		got = append(got, c.Func)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Many writers, each with a log of its own as processes have, lose nothing
 // and tear no line.
 func TestLogShared(t *testing.T) {

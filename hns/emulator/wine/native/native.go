@@ -44,7 +44,7 @@ type Answer struct {
 // noun is how the API names a kind of object.
 type noun struct {
 	one, many string
-	path      string // of the v1 API
+	path      string // of the v1 API, which has load balancers and routes as policy lists
 }
 
 func nounOf(k hns.Kind) noun {
@@ -55,6 +55,10 @@ func nounOf(k hns.Kind) noun {
 		return noun{"Endpoint", "Endpoints", "/endpoints/"}
 	case hns.KindNamespace:
 		return noun{"Namespace", "Namespaces", "/namespaces/"}
+	case hns.KindLoadBalancer:
+		return noun{"LoadBalancer", "LoadBalancers", "/policylists/"}
+	case hns.KindRoute:
+		return noun{"SdnRoute", "SdnRoutes", "/policylists/"}
 	}
 	s := fmt.Sprintf("Unknown%d", k)
 	return noun{s, s, "/" + s + "/"}

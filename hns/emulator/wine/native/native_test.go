@@ -17,7 +17,10 @@ var (
 	netID = mustID("11111111-1111-4111-8111-111111111111")
 	epID  = mustID("22222222-2222-4222-8222-222222222222")
 	nsID  = mustID("33333333-3333-4333-8333-333333333333")
+	lbID  = mustID("44444444-4444-4444-8444-444444444444")
 )
+
+var kinds = []hns.Kind{hns.KindNetwork, hns.KindEndpoint, hns.KindNamespace, hns.KindLoadBalancer, hns.KindRoute}
 
 func mustID(s string) hns.ID {
 	id, err := hns.ParseID(s)
@@ -71,6 +74,8 @@ func TestRequests(t *testing.T) {
 	network := opened(t, api, b, hns.KindNetwork, netID)
 	endpoint := opened(t, api, b, hns.KindEndpoint, epID)
 	namespace := opened(t, api, b, hns.KindNamespace, nsID)
+	balancer := opened(t, api, b, hns.KindLoadBalancer, lbID)
+	route := opened(t, api, b, hns.KindRoute, lbID)
 	const made = `{"ID":"22222222-2222-4222-8222-222222222222"}`
 
 	tests := []struct {
@@ -148,6 +153,35 @@ func TestRequests(t *testing.T) {
 				return api.Query(hns.KindNetwork, network, `{"SchemaVersion":{"Major":1,"Minor":0}}`)
 			},
 			want: hns.Request{Verb: hns.VerbCall, Method: "GET", Path: "/networks/" + netID.String()},
+			text: made,
+		},
+		{
+			name: "create a load balancer",
+			docs: []string{made},
+			call: func() native.Answer {
+				return api.Create(hns.KindLoadBalancer, 0, hns.ID{}, `{"HostComputeEndpoints":[]}`)
+			},
+			want: hns.Request{Verb: hns.VerbCreate, Kind: hns.KindLoadBalancer, Document: json.RawMessage(`{"HostComputeEndpoints":[]}`)},
+		},
+		{
+			name: "modify a load balancer",
+			call: func() native.Answer { return api.Modify(hns.KindLoadBalancer, balancer, `{"FrontendVIPs":[]}`) },
+			want: hns.Request{Verb: hns.VerbModify, Kind: hns.KindLoadBalancer, ID: lbID, Document: json.RawMessage(`{"FrontendVIPs":[]}`)},
+		},
+		{
+			name: "query a load balancer in the shape of schema 1",
+			docs: []string{made},
+			call: func() native.Answer {
+				return api.Query(hns.KindLoadBalancer, balancer, `{"SchemaVersion":{"Major":1,"Minor":0}}`)
+			},
+			want: hns.Request{Verb: hns.VerbCall, Method: "GET", Path: "/policylists/" + lbID.String()},
+			text: made,
+		},
+		{
+			name: "query a route",
+			docs: []string{made},
+			call: func() native.Answer { return api.Query(hns.KindRoute, route, "") },
+			want: hns.Request{Verb: hns.VerbGet, Kind: hns.KindRoute, ID: lbID},
 			text: made,
 		},
 		{
@@ -268,7 +302,7 @@ func everyCall(t *testing.T, err error) map[string]func() native.Answer {
 	calls := map[string]func() native.Answer{
 		"HNSCall": func() native.Answer { return api.Call("GET", "/networks/", "") },
 	}
-	for _, k := range []hns.Kind{hns.KindNetwork, hns.KindEndpoint, hns.KindNamespace} {
+	for _, k := range kinds {
 		h := opened(t, api, b, k, epID)
 		name := k.String() + " "
 		calls[name+"enumerate"] = func() native.Answer { return api.Enumerate(k, "") }

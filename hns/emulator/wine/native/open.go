@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -16,15 +17,19 @@ const (
 	// LogVariable names the file of the call log. Without it nothing is
 	// logged.
 	LogVariable = "HNSKIT_CALL_LOG"
+	// VersionVariable is the version of HNS, such as "15.4", that a new HNS
+	// has. Without it the emulator has its default.
+	VersionVariable = "HNSKIT_HNS_VERSION"
 )
 
 // Open returns the API that the environment asks for. open makes the backend
-// from the path of the state file, which is empty for an HNS in memory. Paths
-// may be of Wine (Z:\tmp\x) or of Linux (/tmp/x).
+// from the path of the state file, which is empty for an HNS in memory, and the
+// version, which is zero if none was asked for. Paths may be of Wine (Z:\tmp\x)
+// or of Linux (/tmp/x).
 //
 // Open always returns an API: if something is amiss, every call of it fails
 // and tells why, which is the only voice that a DLL has.
-func Open(getenv func(string) string, open func(path string) (hns.Backend, error)) *API {
+func Open(getenv func(string) string, open func(path string, version hns.Version) (hns.Backend, error)) *API {
 	var log *Log
 	if path := getenv(LogVariable); path != "" {
 		var err error
@@ -32,11 +37,29 @@ func Open(getenv func(string) string, open func(path string) (hns.Backend, error
 			return New(broken{fmt.Errorf("%s: %w", LogVariable, err)}, nil)
 		}
 	}
-	backend, err := open(filePath(getenv(StateVariable)))
+	version, err := parseVersion(getenv(VersionVariable))
+	if err != nil {
+		return New(broken{fmt.Errorf("%s: %w", VersionVariable, err)}, log)
+	}
+	backend, err := open(filePath(getenv(StateVariable)), version)
 	if err != nil {
 		backend = broken{fmt.Errorf("%s: %w", StateVariable, err)}
 	}
 	return New(backend, log)
+}
+
+// parseVersion reads "15.4"; the empty text is the zero version.
+func parseVersion(text string) (hns.Version, error) {
+	if text == "" {
+		return hns.Version{}, nil
+	}
+	major, minor, _ := strings.Cut(text, ".")
+	a, aErr := strconv.ParseUint(major, 10, 32)
+	b, bErr := strconv.ParseUint(minor, 10, 32)
+	if aErr != nil || bErr != nil || a+b == 0 {
+		return hns.Version{}, fmt.Errorf("%q is not a version such as 15.4", text)
+	}
+	return hns.Version{Major: uint32(a), Minor: uint32(b)}, nil
 }
 
 // broken is a backend that could not be opened.

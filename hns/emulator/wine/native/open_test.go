@@ -21,13 +21,16 @@ func TestOpen(t *testing.T) {
 	state := filepath.Join(dir, "state.json")
 	for name, vars := range map[string]map[string]string{
 		"nothing set": {},
-		"all set":     {native.StateVariable: state, native.LogVariable: log},
+		"all set":     {native.StateVariable: state, native.LogVariable: log, native.VersionVariable: "15.15"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &backend{docs: []string{`{"ID":"` + netID.String() + `"}`}}
 			asked := "not asked"
-			api := native.Open(environment(vars), func(path string) (hns.Backend, error) {
+			api := native.Open(environment(vars), func(path string, v hns.Version) (hns.Backend, error) {
 				asked = path
+				if text := vars[native.VersionVariable]; text != "" && v.String() != text || text == "" && v != (hns.Version{}) {
+					t.Errorf("version %s, want %q", v, text)
+				}
 				return b, nil
 			})
 			if asked != vars[native.StateVariable] {
@@ -49,19 +52,23 @@ func TestOpen(t *testing.T) {
 
 // What is amiss in the environment is told by every call.
 func TestOpenFails(t *testing.T) {
-	working := func(string) (hns.Backend, error) { return &backend{docs: []string{`{}`}}, nil }
-	failing := func(string) (hns.Backend, error) { return nil, errors.New("state.json:3: broken") }
+	working := func(string, hns.Version) (hns.Backend, error) { return &backend{docs: []string{`{}`}}, nil }
+	failing := func(string, hns.Version) (hns.Backend, error) { return nil, errors.New("state.json:3: broken") }
 	missing := filepath.Join(t.TempDir(), "missing", "calls.jsonl")
 	log := filepath.Join(t.TempDir(), "calls.jsonl")
 	tests := []struct {
 		name  string
 		vars  map[string]string
-		open  func(string) (hns.Backend, error)
+		open  func(string, hns.Version) (hns.Backend, error)
 		says  string
 		calls int // lines in log
 	}{
 		{"broken state", nil, failing, "HNSKIT_STATE: state.json:3: broken", 0},
 		{"broken state with a log", map[string]string{native.LogVariable: log}, failing, "HNSKIT_STATE: state.json:3: broken", 2},
+		{"one number", map[string]string{native.VersionVariable: "15"}, working, `HNSKIT_HNS_VERSION: "15" is not a version`, 0},
+		{"three numbers", map[string]string{native.VersionVariable: "15.4.1"}, working, "not a version such as 15.4", 0},
+		{"negative version", map[string]string{native.VersionVariable: "-1.0"}, working, "not a version such as 15.4", 0},
+		{"no version", map[string]string{native.VersionVariable: "0.0"}, working, "not a version such as 15.4", 0},
 		{"log without a directory", map[string]string{native.LogVariable: missing}, working, "HNSKIT_CALL_LOG: call log: open " + missing, 0},
 	}
 	for _, tt := range tests {

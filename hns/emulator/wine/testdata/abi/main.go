@@ -113,6 +113,7 @@ func main() {
 	handle := c.lifeOfANetwork()
 	c.failures(handle)
 	c.v1Calls()
+	c.services()
 }
 
 // lifeOfANetwork returns the handle it closed.

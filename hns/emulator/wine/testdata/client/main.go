@@ -26,7 +26,7 @@ func main() {
 
 func do(ctx context.Context, c *hns.Client, args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: client make|show|pod NAME|clear ...")
+		return errors.New("usage: client version|make|show|pod NAME|service|clear ...")
 	}
 	for len(args) > 0 {
 		var err error
@@ -41,6 +41,10 @@ func do(ctx context.Context, c *hns.Client, args []string) error {
 			}
 			args = args[1:]
 			err = pod(ctx, c, args[0])
+		case "service":
+			err = service(ctx, c)
+		case "version":
+			err = version(ctx, c)
 		case "clear":
 			err = clear(ctx, c)
 		default:
@@ -51,6 +55,19 @@ func do(ctx context.Context, c *hns.Client, args []string) error {
 		}
 		args = args[1:]
 	}
+	return nil
+}
+
+func version(ctx context.Context, c *hns.Client) error {
+	v, err := c.Version(ctx)
+	if errors.Is(err, hns.ErrUnsupported) {
+		fmt.Println("no HNS")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Println("HNS", v)
 	return nil
 }
 

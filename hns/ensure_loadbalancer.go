@@ -1,0 +1,319 @@
+package hns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Ensure makes sure that there is a load balancer as want says. One is known
+// by want.ID if that is set, else by what HNS keeps apart: its virtual addresses
+// (none: the node) with protocols and external ports. It creates the load
+// balancer; keeps it; or repairs whatever else is not as wanted: the set of
+// backends, internal ports, distributions and flags, and SourceVIP and Network if
+// want has them.
+//
+// Repair is [LoadBalancerService.Update] where HNS has
+// [FeatureModifyLoadBalancer], else the load balancer is deleted and made anew
+// with its id (ActionRecreate), and for a moment there is none; if that fails
+// the old one is put back, and if that fails too the error is ErrLeftBehind.
+//
+// A want without backends deletes the load balancer (ActionDelete), since HNS
+// takes none without; the result is nil. Backends that are not there are
+// ErrNotFound before anything changes.
+//
+// One that shares only some of the addresses and ports is a *[DriftError], or is
+// made anew with DriftRecreate; with DriftKeep it is used as it is. Several are
+// ErrAmbiguous.
+func (s *LoadBalancerService) Ensure(ctx context.Context, want *LoadBalancer, opts *EnsureOptions) (*LoadBalancer, Decision, error) {
+	if want == nil {
+		return nil, Decision{Kind: KindLoadBalancer}, ensureFailed(KindLoadBalancer, "", &FieldError{Reason: "nil load balancer"})
+	}
+	o := optionsOf(opts)
+	d := Decision{Kind: KindLoadBalancer, Ref: strings.TrimSpace(idText(want.ID) + want.where())}
+	judged := *want
+	if len(want.Endpoints) == 0 { // a delete: the rest is judged all the same
+		judged.Endpoints = []ID{{1}}
+	}
+	if _, err := document(ctx, s.c, loadBalancerKind, &judged); err != nil {
+		return nil, d, ensureFailed(KindLoadBalancer, d.Ref, err)
+	}
+	return patiently(ctx, o, func() (*LoadBalancer, Decision, error) {
+		return s.ensureOnce(ctx, want, d, o)
+	})
+}
+
+func (s *LoadBalancerService) ensureOnce(ctx context.Context, want *LoadBalancer, d Decision, o EnsureOptions) (*LoadBalancer, Decision, error) {
+	all, err := s.List(ctx)
+	if err != nil {
+		return nil, d, err
+	}
+	found := slices.DeleteFunc(all, func(l *LoadBalancer) bool { return !sameService(want, l) })
+	if len(found) > 1 {
+		var ids []ID
+		for _, l := range found {
+			ids = append(ids, l.ID)
+		}
+		return nil, d, ensureFailed(KindLoadBalancer, d.Ref, fmt.Errorf("%w: %s", ErrAmbiguous, joinTexts(ids)))
+	}
+	if len(want.Endpoints) == 0 {
+		return s.ensureNone(ctx, want, found, d, o)
+	}
+	if len(found) == 0 {
+		d.Action = ActionCreate
+		if err := s.c.backendsExist(ctx, want.Endpoints); err != nil {
+			return nil, d, ensureFailed(KindLoadBalancer, d.Ref, err)
+		}
+		if o.DryRun {
+			return nil, d, nil
+		}
+		return s.ensureNew(ctx, want, d)
+	}
+	return s.settle(ctx, want, found[0], d, o)
+}
+
+// ensureNew makes the load balancer that is not there. If another call was
+// faster with the same one, that is kept.
+func (s *LoadBalancerService) ensureNew(ctx context.Context, want *LoadBalancer, d Decision) (*LoadBalancer, Decision, error) {
+	made, err := s.Create(ctx, want)
+	if !errors.Is(err, ErrExists) {
+		return made, d, err
+	}
+	all, errList := s.List(ctx)
+	if errList != nil {
+		return nil, d, errors.Join(err, errList)
+	}
+	for _, got := range all {
+		if sameService(want, got) && len(compareKeys(want, got))+len(compareLoadBalancers(want, got)) == 0 {
+			d.Action, d.ID = ActionKeep, got.ID
+			return got, d, nil
+		}
+	}
+	return nil, d, err
+}
+
+// ensureNone deletes the load balancer that has no backends any more.
+func (s *LoadBalancerService) ensureNone(ctx context.Context, want *LoadBalancer, found []*LoadBalancer, d Decision, o EnsureOptions) (*LoadBalancer, Decision, error) {
+	d.Action = ActionKeep
+	if len(found) == 0 {
+		return nil, d, nil
+	}
+	got := found[0]
+	d.ID = got.ID
+	if key := compareKeys(want, got); len(key) > 0 && o.Drift != DriftRecreate {
+		d.Differences = key
+		if o.Drift == DriftKeep {
+			return got, d, nil
+		}
+		return got, d, d.refuse(key, nil)
+	}
+	d.Action = ActionDelete
+	d.Differences = []Difference{{"HostComputeEndpoints", "", idTexts(got.Endpoints)}}
+	if o.DryRun {
+		return got, d, nil
+	}
+	if err := s.Delete(ctx, got.ID); err != nil && !errors.Is(err, ErrNotFound) {
+		return got, d, err
+	}
+	return nil, d, nil
+}
+
+// settle decides about a load balancer that is there, and carries it out.
+func (s *LoadBalancerService) settle(ctx context.Context, want, got *LoadBalancer, d Decision, o EnsureOptions) (*LoadBalancer, Decision, error) {
+	d.ID = got.ID
+	key, rest := compareKeys(want, got), compareLoadBalancers(want, got)
+	d.Differences = slices.Concat(key, rest)
+	switch {
+	case len(d.Differences) == 0, len(key) > 0 && o.Drift == DriftKeep:
+		d.Action = ActionKeep
+		return got, d, nil
+	case len(key) > 0 && o.Drift == DriftRefuse:
+		return got, d, d.refuse(key, nil)
+	}
+	if err := s.c.backendsExist(ctx, want.Endpoints); err != nil {
+		return got, d, ensureFailed(KindLoadBalancer, d.Ref, err)
+	}
+	wanted := *want
+	if wanted.ID.IsZero() {
+		wanted.ID = got.ID
+	}
+	if !wanted.SourceVIP.IsValid() {
+		wanted.SourceVIP = got.SourceVIP
+	}
+	if wanted.Network.IsZero() {
+		wanted.Network = got.Network
+	}
+	err := s.c.requireModify(ctx)
+	switch {
+	case len(key) > 0, errors.Is(err, ErrUnsupported):
+		d.Action = ActionRecreate
+	case err != nil: // whether it can be changed is not known
+		return got, d, err
+	default:
+		d.Action = ActionRepair
+	}
+	if o.DryRun {
+		return got, d, nil
+	}
+	if d.Action == ActionRecreate {
+		made, err := s.replace(ctx, &wanted, got)
+		return made, d, err
+	}
+	now, err := s.change(ctx, &wanted)
+	return now, d, err
+}
+
+// change updates the load balancer, and looks: some builds say yes and change
+// nothing.
+func (s *LoadBalancerService) change(ctx context.Context, l *LoadBalancer) (*LoadBalancer, error) {
+	if err := s.Update(ctx, l); err != nil {
+		return nil, err
+	}
+	now, err := s.ByID(ctx, l.ID)
+	if err != nil {
+		return nil, err
+	}
+	if left := slices.Concat(compareKeys(l, now), compareLoadBalancers(l, now)); len(left) > 0 {
+		return now, ensureFailed(KindLoadBalancer, l.ID.String(), fmt.Errorf("HNS accepted the change and did not carry it out: %w",
+			&DriftError{Kind: KindLoadBalancer, Ref: strings.TrimSpace(l.where()), ID: l.ID, Differences: left}))
+	}
+	return now, nil
+}
+
+// replace makes l in the place of old, which has its id.
+func (s *LoadBalancerService) replace(ctx context.Context, l, old *LoadBalancer) (*LoadBalancer, error) {
+	if err := s.Delete(ctx, old.ID); err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	made, err := s.Create(ctx, l)
+	if err == nil || errors.Is(err, ErrOutcomeUnknown) {
+		return made, err
+	}
+	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if _, errBack := s.Create(settle, old); errBack != nil {
+		return nil, errors.Join(err, fmt.Errorf("%w: the old load balancer %s is gone: %w", ErrLeftBehind, old.ID, errBack))
+	}
+	return nil, fmt.Errorf("%w (the old one was put back)", err)
+}
+
+// backendsExist says which backends are not there, before anything is deleted
+// for them.
+func (c *Client) backendsExist(ctx context.Context, wanted []ID) error {
+	all, err := c.Endpoints.List(ctx)
+	if err != nil {
+		return err
+	}
+	var bad []*FieldError
+	var missing []ID
+	for i, id := range wanted {
+		if !slices.ContainsFunc(all, func(e *Endpoint) bool { return e.ID == id }) {
+			bad = append(bad, &FieldError{Path: fmt.Sprintf("HostComputeEndpoints[%d]", i), Value: id.String(), Reason: "no such endpoint"})
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w (%w: endpoint %s)", joinFields(bad), ErrNotFound, joinTexts(missing))
+}
+
+// portKey is what HNS keeps apart on one virtual address.
+type portKey struct {
+	protocol Protocol
+	port     uint16
+}
+
+func portKeys(l *LoadBalancer) []portKey {
+	var out []portKey
+	for _, m := range l.PortMappings {
+		out = append(out, portKey{m.Protocol, m.ExternalPort})
+	}
+	return out
+}
+
+// sameService reports whether got stands where want is to stand.
+func sameService(want, got *LoadBalancer) bool {
+	if !want.ID.IsZero() && want.ID == got.ID {
+		return true
+	}
+	if want.Flags&LoadBalancerIPv6 != got.Flags&LoadBalancerIPv6 {
+		return false
+	}
+	if len(want.FrontendVIPs) == 0 || len(got.FrontendVIPs) == 0 {
+		return len(want.FrontendVIPs) == len(got.FrontendVIPs) && shareOne(portKeys(want), portKeys(got))
+	}
+	return shareOne(want.FrontendVIPs, got.FrontendVIPs) && shareOne(portKeys(want), portKeys(got))
+}
+
+func shareOne[T comparable](a, b []T) bool {
+	return slices.ContainsFunc(a, func(x T) bool { return slices.Contains(b, x) })
+}
+
+func sameSets[T comparable](a, b []T) bool {
+	in := func(l []T) func(T) bool { return func(x T) bool { return !slices.Contains(l, x) } }
+	return !slices.ContainsFunc(a, in(b)) && !slices.ContainsFunc(b, in(a))
+}
+
+// compareKeys compares what makes it this load balancer.
+func compareKeys(want, got *LoadBalancer) []Difference {
+	var diffs []Difference
+	if !want.ID.IsZero() && want.ID != got.ID {
+		diffs = append(diffs, Difference{"ID", want.ID.String(), got.ID.String()})
+	}
+	if !sameSets(want.FrontendVIPs, got.FrontendVIPs) {
+		diffs = append(diffs, Difference{"FrontendVIPs", joinTexts(want.FrontendVIPs), joinTexts(got.FrontendVIPs)})
+	}
+	if !sameSets(portKeys(want), portKeys(got)) {
+		diffs = append(diffs, Difference{"PortMappings", portTexts(want.PortMappings), portTexts(got.PortMappings)})
+	}
+	return diffs
+}
+
+// compareLoadBalancers compares the rest.
+func compareLoadBalancers(want, got *LoadBalancer) []Difference {
+	var diffs []Difference
+	if !sameSets(want.Endpoints, got.Endpoints) {
+		diffs = append(diffs, Difference{"HostComputeEndpoints", idTexts(want.Endpoints), idTexts(got.Endpoints)})
+	}
+	if sameSets(portKeys(want), portKeys(got)) && !sameSets(want.PortMappings, got.PortMappings) {
+		diffs = append(diffs, Difference{"PortMappings", portTexts(want.PortMappings), portTexts(got.PortMappings)})
+	}
+	if want.Flags != got.Flags {
+		diffs = append(diffs, Difference{"Flags", fmt.Sprint(want.Flags), fmt.Sprint(got.Flags)})
+	}
+	if want.SourceVIP.IsValid() && want.SourceVIP != got.SourceVIP {
+		diffs = append(diffs, Difference{"SourceVIP", addrText(want.SourceVIP), addrText(got.SourceVIP)})
+	}
+	if !want.Network.IsZero() && !got.Network.IsZero() && want.Network != got.Network {
+		diffs = append(diffs, Difference{"HostComputeNetwork", want.Network.String(), got.Network.String()})
+	}
+	return diffs
+}
+
+// idTexts writes a set: its order means nothing.
+func idTexts(ids []ID) string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, id.String())
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func portTexts(ms []LoadBalancerPortMapping) string {
+	var out []string
+	for _, m := range ms {
+		s := fmt.Sprintf("%s %d to %d", m.Protocol, m.ExternalPort, m.InternalPort)
+		if m.Distribution != DistributePerConnection {
+			s += " by " + distributionNames[uint64(m.Distribution)]
+		}
+		if m.Flags != 0 {
+			s += fmt.Sprintf(" flags %d", m.Flags)
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,167 @@
+package hns
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Explain returns the usual cause of an error of this package and what helps,
+// in one line of English for people who read logs; "" where nothing is known.
+// It goes by codes and operations, never by message texts. Of several errors
+// that are joined, the first that is known is explained.
+func Explain(err error) string {
+	text, coded := "", false
+	eachError(err, func(e *Error) {
+		coded = coded || e.Code != 0
+		if text == "" {
+			text = explainCode(e)
+		}
+	})
+	if text != "" {
+		return text
+	}
+	var lacks *FeatureError
+	if errors.As(err, &lacks) {
+		return fmt.Sprintf("This Windows is too old for %s, which came with %s. Update Windows, or do without.", lacks.Feature.Name, lacks.Feature.Windows)
+	}
+	for _, s := range sentinelHelp {
+		if errors.Is(err, s.err) {
+			return s.help
+		}
+	}
+	if !coded && errors.Is(err, ErrNotFound) {
+		return "Nothing has that name on this node. Names are compared exactly, letter case included."
+	}
+	for _, f := range FieldErrors(err) {
+		if f.Rule != "" {
+			return fmt.Sprintf("It was refused before HNS saw it, since HNS is known not to take it. If this Windows does, Options.Allow with %q lifts the check.", f.Rule)
+		}
+	}
+	return ""
+}
+
+// eachError calls f for each *Error in err, however it is wrapped or joined.
+func eachError(err error, f func(*Error)) {
+	switch e := err.(type) { //nolint:errorlint // takes the tree apart itself
+	case *Error:
+		f(e)
+		eachError(e.Err, f)
+	case interface{ Unwrap() error }:
+		eachError(e.Unwrap(), f)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			eachError(inner, f)
+		}
+	}
+}
+
+func explainCode(e *Error) string {
+	if e.Code == 0 {
+		return ""
+	}
+	for _, k := range []errorKey{{e.Verb, e.Kind, e.Code}, {0, e.Kind, e.Code}, {0, 0, e.Code}} {
+		if s, ok := codeHelp[k]; ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// sentinelHelp is for errors without a code.
+var sentinelHelp = []struct {
+	err  error
+	help string
+}{
+	{ErrUnsupportedOS, "HNS is a service of Windows. Elsewhere use the emulator: hns.New(emulator.New(nil), nil)."},
+	{ErrOutcomeUnknown, "HNS did not answer in time and may still do what was asked. Read the object before trying again; HNS can take a minute when it makes a virtual switch, and a call that never comes back means that the service hangs."},
+	{ErrNotSent, "Nothing was sent: the context was done before, or as many calls as Options.MaxInFlight allows wait for HNS. If they never come back, the service hangs and must be restarted."},
+	{ErrLeftBehind, "A clean-up failed as well. Look for what the error names, and delete it by hand or with the next DEL."},
+	{ErrAmbiguous, "Names of endpoints are not unique. Delete the leftovers among them by their ids."},
+}
+
+const (
+	helpDown = "The Host Networking Service is stopped, or starts anew. See Get-Service hns, start it, and try again; the first call after a restart may fail once more. Objects are there again when it runs, so do not take them for deleted."
+	helpGone = "It was deleted by another program, or with its network, or was lost in a reboot. For a delete that is as good as success; others must not rely on the id any more."
+	helpBusy = "Another endpoint of the node maps the same protocol and port, often one that a failed DEL left. List the endpoints and look at their PortMapping policies."
+	helpBad  = "The endpoint is in a bad state, most often since a policy holds a text that is no address or prefix, such as a mark in a configuration that nobody filled in. HNS takes such a policy and fails at the attach. Correct it, delete the endpoint and create it again."
+	helpOld  = "This Windows does not have the call. HNS as this package knows it comes with Windows Server 2019 and Windows 10 1809, and the feature Containers must be installed; some calls came later."
+)
+
+// codeHelp is keyed as operationMeanings is; a zero verb or kind stands for
+// all.
+var codeHelp = map[errorKey]string{
+	{0, 0, CodeManagerStopped}:   helpDown,
+	{0, 0, CodeServiceNotActive}: helpDown,
+	{0, 0, CodeRPCUnavailable}:   helpDown,
+	{0, 0, CodeRPCCallFailed}:    helpDown,
+	{0, 0, CodeRPCCallFailedDNE}: helpDown,
+	{0, 0, CodeRPCNotRegistered}: helpDown,
+	{0, 0, CodeAccessDenied}:     "HNS wants an elevated caller: an administrator, or SYSTEM as services and HostProcess containers are.",
+	{0, 0, CodeProcNotFound}:     helpOld,
+	{0, 0, CodeModuleNotFound}:   helpOld,
+	{0, 0, CodeNotImplemented}:   helpOld,
+
+	{0, 0, CodeNetworkNotFound}:             helpGone,
+	{0, 0, CodeEndpointNotFound}:            helpGone,
+	{0, 0, CodeElementNotFound}:             helpGone,
+	{0, 0, CodeObjectNotFound}:              helpGone,
+	{0, KindNamespace, CodeElementNotFound}: "The namespace is gone, or the endpoint is not in it. Container runtimes may delete the namespace before the DEL of its pod: treat that as done.",
+	{0, 0, CodeSwitchNotFound}:              "The network's virtual switch was removed by hand. Delete the network and create it again.",
+	{0, 0, CodePolicyNotFound}:              "The object has no policy with exactly these settings. Read it and pass the policy as it stands there.",
+	{0, 0, CodeSwitchExtensionNotFound}:     "The virtual switch has no extension of that id. Get-VMSwitchExtension lists them.",
+
+	{VerbCreate, KindNetwork, CodeNetworkExists}:             "A network of that name is there, whatever its type: names are unique on a node. Look it up by its name and use it, or delete it.",
+	{VerbCreate, KindNetwork, CodeDuplicateName}:             "A network of that name is there already; for ICS networks HNS says it so.",
+	{VerbCreate, KindNetwork, CodeAdapterNotFound}:           "No adapter fits. It may have another name (once a switch is made, the address moves to an adapter vEthernet (...)), be disconnected, or belong to a Transparent network.",
+	{VerbCreate, KindNetwork, CodeInvalidNetworkType}:        "This Windows has no such network type. In configurations the plugin's or the network's name is sometimes taken for the type.",
+	{VerbCreate, KindNetwork, CodeInvalidJSON}:               "A value has the wrong form; most often a subnet prefix has host bits, as 10.1.2.3/8 has.",
+	{VerbCreate, KindNetwork, CodeInvalidParameter}:          "HNS does not say which value. Usual are an adapter that cannot carry the network (virtual, wireless, or taken by a Transparent network), a second NAT network, a VNI below 4096, or an edition of Windows without that network type.",
+	{VerbCreate, KindNetwork, CodeObjectAlreadyExists}:       "The subnet overlaps that of another NAT network, perhaps one of Docker's. Get-NetNat lists them.",
+	{0, 0, CodeICSDisabled}:                                  "The service SharedAccess is disabled, and networks of type ICS need it.",
+	{0, 0, CodeVFPNotAllowed}:                                "This edition of Windows has no virtual filtering platform, so it has no L2Bridge and Overlay networks.",
+	{VerbModify, KindNetwork, CodeInvalidNetworkType}:        "The network's type does not take it: RemoteSubnetRoute and HostRoute are for Overlay.",
+	{VerbModify, KindNetwork, CodePolicyExists}:              "The network has such a policy already. A RemoteSubnetRoute for the prefix must be removed before one with another address or MAC is added.",
+	{0, 0, CodeSharedSwitchModification}:                     "Several networks share the switch, so HNS does not change it for one of them.",
+	{0, 0, CodeHasReferences}:                                "Something still refers to it: delete load balancers before endpoints, nested sets before the sets they name, endpoints before their subnet.",
+	{VerbCreate, KindEndpoint, CodeNetworkNotFound}:          "The network of the endpoint is gone. Networks may get other ids when they are made anew: look it up by its name.",
+	{VerbCreate, KindEndpoint, CodeSubnetNotFound}:           "The network has no subnet of that family, or none with a free address.",
+	{VerbCreate, KindEndpoint, CodeInvalidIP}:                "The address lies in no subnet of the network. Endpoints of other nodes need the flag EndpointRemote for that.",
+	{VerbCreate, KindEndpoint, CodeObjectAlreadyExists}:      "Another endpoint of the network has the address: one of a pod whose DEL failed, the host's own at .2, or one that stands for another node. Keep such addresses out of the IPAM's range, and delete what is left over.",
+	{VerbCreate, KindEndpoint, CodeAddressInvalidOrReserved}: "The address is one that HNS keeps: the subnet's own, its gateway or its broadcast address. Keep them out of the IPAM's range.",
+	{VerbCreate, KindEndpoint, CodePortExists}:               helpBusy,
+	{VerbModify, KindEndpoint, CodePortExists}:               helpBusy,
+	{0, 0, CodeSharingViolation}:                             "A program of the node listens on the external port. netstat -abno says which.",
+	{0, 0, CodeMappingNotSupported}:                          "The network's type takes no port mappings; NAT and L2Bridge do.",
+	{0, 0, CodeInvalidInternalPort}:                          "An internal port is zero or missing.",
+	{0, 0, CodeInvalidPolicy}:                                "A policy has a value that HNS does not take, and HNS does not say which. Usual are exceptions with host bits (refused since Windows Server 2022), a word such as Any for an address, marks that nobody filled in, and members of the v1 schema, which stand beside Settings.",
+	{0, 0, CodeInvalidPolicyType}:                            "HNS has no such policy type here: a name of the v1 schema (ROUTE for SDNRoute, PA for ProviderAddress, NAT for PortMapping), a type that this Windows is too old for, or one that the network's type does not take.",
+	{0, 0, CodeInterfaceParametersExists}:                    "An endpoint takes InterfaceParameters once. Update the policy instead of adding it.",
+	{0, 0, CodeInvalidPrefix}:                                "A prefix does not parse. Look for marks in the configuration that nobody filled in.",
+	{0, 0, CodeInvalidRemoteOperation}:                       "The endpoint stands for one on another node, so it cannot be attached here.",
+	{0, 0, CodeEndpointAttached}:                             "The endpoint is attached already: to the node, to another pod, or to this one by a call whose answer got lost.",
+	{0, 0, CodeEndpointInNamespace}:                          "The endpoint is in another namespace, most often that of a former sandbox of the pod. Remove it from there first.",
+	{0, 0, CodeDegraded}:                                     helpBad,
+	{0, 0, CodeNamespaceAttachFailed}:                        helpBad,
+	{VerbDelete, KindNamespace, CodeRequestUnsupported}:      "Containers run in the namespace. Stop them first.",
+
+	{VerbCreate, KindLoadBalancer, CodePortNotFound}:       "A backend has no port on the switch: it is not attached, or lost its port. Attach it or make it anew.",
+	{VerbCreate, KindLoadBalancer, CodePortExists}:         helpPort,
+	{VerbModify, KindLoadBalancer, CodePortExists}:         helpPort,
+	{VerbCreate, KindLoadBalancer, CodeAlreadyExists}:      "The load balancer is there already, perhaps since HNS brought it back after a restart. List the load balancers and use it.",
+	{VerbCreate, KindLoadBalancer, CodeInvalidParameter}:   "HNS does not say which value. Usual are more than 64 backends without direct server return on Windows Server 2019, and addresses of two families.",
+	{VerbCreate, KindLoadBalancer, CodeInvalidNetworkType}: "The backends' network takes no load balancers: L2Bridge, L2Tunnel and Overlay do.",
+	{VerbModify, KindLoadBalancer, CodeNotImplemented}:     "This HNS cannot change a load balancer. Delete it and create it again.",
+	{0, KindLoadBalancer, CodeInvalidJSONReference}:        helpReference,
+	{0, KindLoadBalancer, CodeEndpointNotFound}:            helpReference,
+	{0, KindRoute, CodeInvalidJSONReference}:               helpReference,
+	{0, KindRoute, CodeEndpointNotFound}:                   helpReference,
+	{0, KindRoute, CodeProcNotFound}:                       helpNoRoutes,
+	{0, KindRoute, CodeNotImplemented}:                     helpNoRoutes,
+	{0, KindRoute, CodeRequestUnsupported}:                 helpNoRoutes,
+}
+
+const (
+	helpPort      = "Another load balancer has the address, protocol and port, perhaps one left without backends; or a program of the node listens there, if only on 0.0.0.0; or the node's ports are used up, of which each node port takes 64 before KB4551853."
+	helpReference = "It names an endpoint that is not on this node. Create endpoints for pods of other nodes first, and delete what has lost all its endpoints."
+	helpNoRoutes  = "This Windows has no SDN route objects. Give each endpoint the policy SDNRoute instead."
+)

@@ -1,0 +1,95 @@
+package hns_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/hnskit/hnskit/hns"
+)
+
+// What is explained, by a part of the text.
+func TestExplain(t *testing.T) {
+	failed := func(v hns.Verb, k hns.Kind, c hns.Code) error { return &hns.Error{Op: "x", Verb: v, Kind: k, Code: c} }
+	plain := func(err error) error { return &hns.Error{Op: "x", Err: err} }
+	lacks := &hns.FeatureError{Feature: hns.FeatureTierACL, Found: hns.Version{Major: 13, Minor: 3}}
+	tests := []struct {
+		name string
+		err  error
+		want string // "": nothing is known
+	}{
+		{"nil", nil, ""},
+		{"of another package", fs.ErrNotExist, ""},
+		{"code that says nothing", failed(hns.VerbCreate, hns.KindNetwork, 0x80004005), ""},
+		{"no code", failed(hns.VerbCreate, hns.KindNetwork, 0), ""},
+		{"complaint without a rule", plain(&hns.FieldError{Path: "Name", Reason: "missing"}), ""},
+
+		// One code, several operations.
+		{"address taken", failed(hns.VerbCreate, hns.KindEndpoint, hns.CodeObjectAlreadyExists), "DEL failed"},
+		{"NAT overlap", failed(hns.VerbCreate, hns.KindNetwork, hns.CodeObjectAlreadyExists), "Get-NetNat"},
+		{"port of a pod", failed(hns.VerbCreate, hns.KindEndpoint, hns.CodePortExists), "PortMapping"},
+		{"port of a service", failed(hns.VerbCreate, hns.KindLoadBalancer, hns.CodePortExists), "0.0.0.0"},
+		{"network gone", failed(hns.VerbGet, hns.KindNetwork, hns.CodeNetworkNotFound), "deleted by another program"},
+		{"network of an endpoint gone", failed(hns.VerbCreate, hns.KindEndpoint, hns.CodeNetworkNotFound), "look it up by its name"},
+		{"namespace gone", failed(hns.VerbModify, hns.KindNamespace, hns.CodeElementNotFound), "DEL of its pod"},
+		{"load balancer gone", failed(hns.VerbGet, hns.KindLoadBalancer, hns.CodeElementNotFound), "deleted by another program"},
+		{"containers in it", failed(hns.VerbDelete, hns.KindNamespace, hns.CodeRequestUnsupported), "Containers run"},
+		{"not this one", failed(hns.VerbModify, hns.KindNamespace, hns.CodeRequestUnsupported), ""},
+		{"backend missing", failed(hns.VerbModify, hns.KindLoadBalancer, hns.CodeInvalidJSONReference), "not on this node"},
+		{"no routes here", failed(hns.VerbList, hns.KindRoute, hns.CodeProcNotFound), "policy SDNRoute"},
+		{"nothing here", failed(hns.VerbList, hns.KindNetwork, hns.CodeProcNotFound), "Windows Server 2019"},
+		{"policy", failed(hns.VerbModify, hns.KindEndpoint, hns.CodeInvalidPolicy), "host bits"},
+		{"stopped", failed(hns.VerbCall, hns.KindService, hns.CodeRPCUnavailable), "Get-Service hns"},
+
+		// However it is wrapped.
+		{"wrapped", fmt.Errorf("ADD: %w", failed(hns.VerbList, hns.KindEndpoint, hns.CodeAccessDenied)), "elevated"},
+		{"joined, the second known", errors.Join(fs.ErrClosed, failed(0, 0, 0x80004005), failed(0, 0, hns.CodeICSDisabled)), "SharedAccess"},
+		{"joined, both known", errors.Join(failed(0, 0, hns.CodeSharingViolation), failed(0, 0, hns.CodeICSDisabled)), "netstat"},
+		{"inside another of ours", &hns.Error{Op: "x", Code: 0x80004005, Err: failed(0, 0, hns.CodeICSDisabled)}, "SharedAccess"},
+
+		// Without a code.
+		{"feature", plain(lacks), "too old for TierAcl, which came with Windows 11, Windows Server 2025"},
+		{"operating system", plain(hns.ErrUnsupportedOS), "emulator"},
+		{"unknown", plain(hns.ErrOutcomeUnknown), "Read the object"},
+		{"not sent", plain(hns.ErrNotSent), "MaxInFlight"},
+		{"left behind", errors.Join(fs.ErrClosed, fmt.Errorf("%w: x", hns.ErrLeftBehind)), "clean-up"},
+		{"ambiguous", plain(hns.ErrAmbiguous), "not unique"},
+		{"no such name", plain(hns.ErrNotFound), "letter case"},
+		{"rule", plain(&hns.FieldError{Path: "Type", Value: "Bogus", Rule: "policy-type"}), `Options.Allow with "policy-type"`},
+	}
+	for _, tt := range tests {
+		got := hns.Explain(tt.err)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Each code that this package gives a meaning to can be met, and most have an
+// explanation, in whole sentences.
+func TestExplainCodes(t *testing.T) {
+	silent := map[hns.Code]bool{}
+	for code, rows := range meaningTable {
+		explained := false
+		for op := range operations {
+			if _, ok := rows[op]; !ok && len(rows["*"]) == 0 {
+				continue
+			}
+			err := operations[op](t.Context(), hns.New(failing(code, "Element not found."), &hns.Options{Allow: []string{"feature-ModifyLoadbalancer"}}))
+			if s := hns.Explain(err); s != "" {
+				explained = true
+				if !strings.HasSuffix(s, ".") || strings.Contains(s, "\n") || strings.Contains(s, "  ") || strings.ToUpper(s[:1]) != s[:1] {
+					t.Errorf("%s of %s: %q", code, op, s)
+				}
+			}
+		}
+		if !explained {
+			silent[code] = true
+		}
+	}
+	same(t, "codes without an explanation", map[hns.Code]bool{
+		0x80004005: true, hns.CodeRegistryFailure: true, hns.CodeLayerNotFound: true, hns.CodeVFPPortSettingNotFound: true,
+	}, silent)
+}
