@@ -104,7 +104,7 @@ func optionsOf(o *EnsureOptions) EnsureOptions {
 	return *o
 }
 
-// ErrDrift: the object is there and is not as wanted. The error is a
+// ErrDrift says that the object is there and is not as wanted. The error is a
 // *[DriftError].
 var ErrDrift = errors.New("not as wanted")
 
