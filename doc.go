@@ -13,6 +13,7 @@
 // # The packages
 //
 //   - hns: the objects and a client for them. Types compile everywhere.
+//   - hns/v1doc: documents of the older schema 1. hns/hcnbridge: hcsshim's types.
 //   - hns/emulator: an HNS in memory or in a file, for tests and for work
 //     without Windows.
 //   - hns/emulator/wine, a module of its own: the emulator as DLLs, to run
