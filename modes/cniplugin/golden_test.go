@@ -3,14 +3,11 @@ package cniplugin_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/internal/golden"
@@ -127,28 +124,5 @@ func compareGolden(t *testing.T, file string, value any) {
 	if err := enc.Encode(value); err != nil {
 		t.Fatal(err)
 	}
-	if golden.Update(t) {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A checkout on Windows may have CR LF.
-	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-// TestUpdateIsRefusedInCI runs this test binary as a CI job would.
-func TestUpdateIsRefusedInCI(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestGolden$", "-update")
-	cmd.Env = append(os.Environ(), "CI=true")
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "-update is for people") {
-		t.Errorf("not refused: %v\n%s", err, out)
-	}
+	golden.File(t, file, got.String())
 }
