@@ -18,6 +18,7 @@
 //     without Windows.
 //   - hns/emulator/wine, a module of its own: the emulator as DLLs, to run
 //     Windows programs on Linux.
+//   - hns/hnstest: the conformance suite that any backend must pass.
 //   - modes: the five network modes (L2Bridge, L2Tunnel, Overlay, Transparent,
 //     NAT) as data and rules, and planners from an intent to documents.
 //   - modes/cniplugin: ADD, CHECK, DEL, STATUS and VERSION for a mode,

@@ -1,0 +1,94 @@
+package hnstest_test
+
+import (
+	"net"
+	"os"
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/hnstest"
+)
+
+// Environment of TestNative. It makes and deletes networks on this machine, so
+// it must be asked for.
+const (
+	enable   = "HNSKIT_CONFORMANCE"          // "native" runs it
+	external = "HNSKIT_CONFORMANCE_EXTERNAL" // "1" allows networks that take the adapter
+	adapter  = "HNSKIT_CONFORMANCE_ADAPTER"  // which one; default: the choice of HNS
+	strict   = "HNSKIT_CONFORMANCE_STRICT"   // "1" for DLLs that hold an emulator
+	answers  = "HNSKIT_CONFORMANCE_ANSWERS"  // file for the answers, as lines of JSON
+	callLog  = "HNSKIT_CALL_LOG"             // log that the emulator's DLLs write
+)
+
+// The HNS of this machine, by the native backend.
+func TestNative(t *testing.T) {
+	if os.Getenv(enable) != "native" {
+		t.Skipf("%s=native lets this test make and delete networks on this machine", enable)
+	}
+	c, err := hns.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hnstest.Harness{
+		Backend:  backendOf(t, c),
+		External: os.Getenv(external) == "1",
+		Adapter:  os.Getenv(adapter),
+		Strict:   os.Getenv(strict) == "1",
+	}
+	if !h.Strict {
+		l, err := net.Listen("tcp4", "0.0.0.0:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		h.Busy = l.Addr().(*net.TCPAddr).AddrPort().Port()
+	}
+	if path := os.Getenv(answers); path != "" {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		h.Record = hnstest.AnswerWriter(f, func(err error) { t.Error(err) })
+	}
+	hnstest.RunConformance(t, func(*testing.T) hnstest.Harness { return h })
+	checkCallLog(t)
+}
+
+// backendOf returns the backend inside a client: the suite asks what the client
+// would refuse to send.
+func backendOf(t *testing.T, c *hns.Client) hns.Backend {
+	t.Helper()
+	f := reflect.ValueOf(c).Elem().FieldByName("backend")
+	if !f.IsValid() {
+		t.Fatal("hns.Client has no field backend any more")
+	}
+	b, ok := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(hns.Backend)
+	if !ok {
+		t.Fatalf("the field backend of hns.Client is a %s", f.Type())
+	}
+	return b
+}
+
+// checkCallLog: where the DLLs were to log their calls, they did. Else the
+// calls went elsewhere.
+func checkCallLog(t *testing.T) {
+	t.Helper()
+	path := os.Getenv(callLog)
+	if path == "" {
+		return
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		t.Errorf("%s: %v", callLog, err)
+	case info.Size() == 0:
+		t.Errorf("%s is empty: no call reached the DLLs", callLog)
+	}
+}
