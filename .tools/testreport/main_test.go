@@ -20,6 +20,8 @@ func TestReport(t *testing.T) {
 		{"build fails", pass + `{"Action":"build-fail","ImportPath":"p"}` + "\n", nil, false, "suite s: 1 ran, 0 failed, 0 skipped"},
 		{"skip", pass + `{"Action":"skip","Package":"p","Test":"TestB"}` + "\n", nil, false, "suite s: 1 ran, 0 failed, 1 skipped"},
 		{"skip that may be", pass + `{"Action":"skip","Package":"p","Test":"TestB"}` + "\n", map[string]string{"p TestB": "because"}, true, "suite s: 1 ran, 0 failed, 1 skipped"},
+		{"sub-tests that may be", pass + `{"Action":"skip","Package":"p","Test":"TestB/c/d"}` + "\n", map[string]string{"p TestB/*": "because"}, true, "suite s: 1 ran, 0 failed, 1 skipped"},
+		{"the test of these sub-tests", pass + `{"Action":"skip","Package":"p","Test":"TestB"}` + "\n", map[string]string{"p TestB/*": "because"}, false, "suite s: 1 ran, 0 failed, 1 skipped"},
 		{"package without tests", pass + `{"Action":"skip","Package":"q"}` + "\n", nil, true, "suite s: 1 ran, 0 failed, 0 skipped"},
 	}
 	for _, tt := range tests {
