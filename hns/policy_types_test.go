@@ -245,3 +245,25 @@ func TestNetworkPolicyRules(t *testing.T) {
 		{"nested set of nothing", networkWith(hns.SetPolicy{ID: "a", Type: hns.SetNested, Values: []string{""}}), []string{at(".Values", "", "set-value")}},
 	})
 }
+
+// What is missing and what is wrong are told apart, with the words to choose
+// from.
+func TestReasons(t *testing.T) {
+	for want, p := range map[string]hns.EndpointPolicy{
+		"Settings.Direction: missing; one of In, Out":                                             hns.ACL{Action: hns.ACLPass},
+		`Settings.Action: "Drop": not one of Allow, Block, Pass`:                                  hns.ACL{Action: "Drop", Direction: hns.In},
+		`Settings.LocalAddresses: "Any": HNS has no word for any address; leave the list empty`:   acl(func(p *hns.ACL) { p.LocalAddresses = []string{"Any"} }),
+		`Settings.LocalAddresses: "10.0.0": not an address, nor a prefix such as 10.0.0.0/8`:      acl(func(p *hns.ACL) { p.LocalAddresses = []string{"10.0.0"} }),
+		`Settings.LocalAddresses: "<gw>": not an address, a prefix, nor the id of an address set`: acl(func(p *hns.ACL) { p.LocalAddresses = []string{"<gw>"} }),
+		`Settings.Protocol: missing`:                                                              hns.PortMapping{InternalPort: 80},
+		`Settings.Protocol: "132": not a protocol of the schema, such as 6 (TCP) or 17 (UDP)`:     hns.PortMapping{Protocol: 132, InternalPort: 80},
+		`Settings.Priority: "1": a priority is 100 to 65500, or 0 for none`:                       acl(func(p *hns.ACL) { p.Priority = 1 }),
+		`Settings.Exceptions[0]: "x": not a prefix such as 10.0.0.0/8, nor an address`:            hns.OutBoundNAT{Exceptions: []string{"x"}},
+		`Settings.LocalPorts: "x": not a port, nor a range such as 8000-8080`:                     acl(func(p *hns.ACL) { p.LocalPorts = []string{"x"} }),
+		`Settings.Protocols: "x": not a protocol number such as 6 or 17`:                          acl(func(p *hns.ACL) { p.Protocols = []string{"x"} }),
+	} {
+		if err := hns.CheckEndpointPolicy(p); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
