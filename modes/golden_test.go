@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/netip"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hnskit/hnskit/hns"
@@ -119,4 +122,14 @@ func (g goldens) compare(t *testing.T, name string, doc json.RawMessage) {
 	file := filepath.Join(goldenDir, name+".json")
 	g[file] = true
 	golden.File(t, file, got.String())
+}
+
+// TestUpdateIsRefusedInCI runs this test binary as a CI job would.
+func TestUpdateIsRefusedInCI(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestGolden$", "-update")
+	cmd.Env = append(os.Environ(), "CI=true")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "-update is for people") {
+		t.Errorf("not refused: %v\n%s", err, out)
+	}
 }

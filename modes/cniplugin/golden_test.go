@@ -3,6 +3,8 @@ package cniplugin_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -125,4 +127,14 @@ func compareGolden(t *testing.T, file string, value any) {
 		t.Fatal(err)
 	}
 	golden.File(t, file, got.String())
+}
+
+// TestUpdateIsRefusedInCI runs this test binary as a CI job would.
+func TestUpdateIsRefusedInCI(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestGolden$", "-update")
+	cmd.Env = append(os.Environ(), "CI=true")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "-update is for people") {
+		t.Errorf("not refused: %v\n%s", err, out)
+	}
 }
