@@ -89,7 +89,7 @@ func TestRequests(t *testing.T) {
 			if err := tt.do(hns.New(rec, nil)); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, tt.name+".json", requestText(t, rec.sent()))
+			goldenDoc(t, tt.name+".json", requestText(t, rec.sent()))
 			for _, r := range rec.sent() {
 				var compact bytes.Buffer
 				if err := json.Compact(&compact, r.Document); err == nil && compact.String() != string(r.Document) {

@@ -1,13 +1,9 @@
 package hns_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,18 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if *update && os.Getenv("CI") != "" {
-		fmt.Fprintln(os.Stderr, "-update is for a developer's machine: in CI it would make every golden test pass")
-		os.Exit(2)
-	}
-	os.Exit(m.Run())
-}
 
 // Objects that many tests speak of.
 var (
@@ -113,22 +99,10 @@ func (r *recorder) verbs() []string {
 	return out
 }
 
-// golden compares got with a file under testdata/golden.
-func golden(t *testing.T, name string, got []byte) {
+// goldenDoc compares got with a file under testdata/golden.
+func goldenDoc(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", "golden", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.File(t, filepath.Join("testdata", "golden", name), string(got))
 }
 
 // complaints writes the FieldErrors of err one a line: "path | value | rule".

@@ -24,7 +24,7 @@ func TestSnapshotText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "snapshot.json", text)
+	goldenDoc(t, "snapshot.json", text)
 
 	read, err := hns.ParseSnapshot(text)
 	if err != nil {

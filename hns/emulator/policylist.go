@@ -36,14 +36,11 @@ const (
 
 // putList stores l in place of the policy list with its id, if any.
 func (s *store) putList(l *policyList) {
-	old := s.lists[l.id]
-	s.swapList(l.id, old, l)
-	s.journal = append(s.journal, func() { s.swapList(l.id, l, old) })
+	replace(s, l.id, s.lists[l.id], l, s.swapList)
 }
 
 func (s *store) removeList(old *policyList) {
-	s.swapList(old.id, old, nil)
-	s.journal = append(s.journal, func() { s.swapList(old.id, nil, old) })
+	replace(s, old.id, old, nil, s.swapList)
 }
 
 func (s *store) swapList(id hns.ID, old, l *policyList) {

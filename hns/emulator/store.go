@@ -150,16 +150,20 @@ func (s *store) nextSeq() uint64 {
 	return s.counter.Seq
 }
 
+// replace puts an object in place of another, undoably; nil is none. swap does
+// it in the store and its indexes, in either direction.
+func replace[T any](s *store, id hns.ID, old, obj *T, swap func(id hns.ID, old, obj *T)) {
+	swap(id, old, obj)
+	s.journal = append(s.journal, func() { swap(id, obj, old) })
+}
+
 // putNetwork stores n in place of the network with its id, if any.
 func (s *store) putNetwork(n *network) {
-	old := s.networks[n.id]
-	s.swapNetwork(n.id, old, n)
-	s.journal = append(s.journal, func() { s.swapNetwork(n.id, n, old) })
+	replace(s, n.id, s.networks[n.id], n, s.swapNetwork)
 }
 
 func (s *store) removeNetwork(old *network) {
-	s.swapNetwork(old.id, old, nil)
-	s.journal = append(s.journal, func() { s.swapNetwork(old.id, nil, old) })
+	replace(s, old.id, old, nil, s.swapNetwork)
 }
 
 func (s *store) swapNetwork(id hns.ID, old, n *network) {
@@ -198,14 +202,11 @@ func (s *store) dropFreelists(n *network) {
 
 // putEndpoint stores e in place of the endpoint with its id, if any.
 func (s *store) putEndpoint(e *endpoint) {
-	old := s.endpoints[e.id]
-	s.swapEndpoint(e.id, old, e)
-	s.journal = append(s.journal, func() { s.swapEndpoint(e.id, e, old) })
+	replace(s, e.id, s.endpoints[e.id], e, s.swapEndpoint)
 }
 
 func (s *store) removeEndpoint(old *endpoint) {
-	s.swapEndpoint(old.id, old, nil)
-	s.journal = append(s.journal, func() { s.swapEndpoint(old.id, nil, old) })
+	replace(s, old.id, old, nil, s.swapEndpoint)
 }
 
 func (s *store) swapEndpoint(id hns.ID, old, e *endpoint) {
@@ -281,14 +282,11 @@ func (s *store) freelist(k freeKey) *freelist {
 
 // putNamespace stores n in place of the namespace with its id, if any.
 func (s *store) putNamespace(n *namespace) {
-	old := s.namespaces[n.id]
-	s.swapNamespace(n.id, old, n)
-	s.journal = append(s.journal, func() { s.swapNamespace(n.id, n, old) })
+	replace(s, n.id, s.namespaces[n.id], n, s.swapNamespace)
 }
 
 func (s *store) removeNamespace(old *namespace) {
-	s.swapNamespace(old.id, old, nil)
-	s.journal = append(s.journal, func() { s.swapNamespace(old.id, nil, old) })
+	replace(s, old.id, old, nil, s.swapNamespace)
 }
 
 func (s *store) swapNamespace(id hns.ID, old, n *namespace) {

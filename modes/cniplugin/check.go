@@ -14,6 +14,7 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/errlist"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
 )
@@ -85,7 +86,7 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if unanswered(errLease) {
 		return errLease
 	}
-	failed.Err = joinOnLine([]error{err, errLease})
+	failed.Err = errlist.Join(err, errLease)
 	if len(failed.Differences) > 0 || failed.Err != nil {
 		return &Error{Code: CodeCheckFailed, Err: failed}
 	}

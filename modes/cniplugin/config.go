@@ -18,6 +18,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/confjson"
+	"github.com/hnskit/hnskit/internal/errlist"
 	"github.com/hnskit/hnskit/modes"
 )
 
@@ -152,7 +153,7 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 		Type string `json:"type"`
 	}
 	p.value("ipam", c.IPAM, &i)
-	c.IPAMType, c.ipamErr = i.Type, joinOnLine(p.bad)
+	c.IPAMType, c.ipamErr = i.Type, errlist.Join(p.bad...)
 
 	p = &configParser{}
 	p.value("type", w.Type, &c.Type)
@@ -166,7 +167,7 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 			p.complain("logLevel", level, errors.New("not debug, info, warn or error"))
 		}
 	}
-	c.otherErr = joinOnLine(p.bad)
+	c.otherErr = errlist.Join(p.bad...)
 	return c, &w, nil
 }
 
@@ -184,7 +185,7 @@ func checkNetworkName(name string) error {
 
 // invalid returns the complaints as one error, nil if there are none.
 func (c *Config) invalid(bad []error) error {
-	err := joinOnLine(bad)
+	err := errlist.Join(bad...)
 	if err == nil {
 		return nil
 	}

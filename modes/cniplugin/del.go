@@ -10,6 +10,7 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/errlist"
 	"github.com/hnskit/hnskit/ipam"
 )
 
@@ -44,16 +45,16 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) (err error) {
 		return ours, err
 	}
 	if err := r.Client.Detach(ctx, hns.Detachment{Name: r.EndpointName, Own: own}); err != nil {
-		return joinOnLine([]error{errHook, err})
+		return errlist.Join(errHook, err)
 	}
 	if c.ipamErr != nil && p.IPAM == nil {
 		if !found {
 			return errHook // no ADD takes such a configuration, so there is no lease either
 		}
 		// Whose lease it is cannot be known; the endpoint could go without.
-		return joinOnLine([]error{errHook, c.invalid([]error{c.ipamErr})})
+		return errlist.Join(errHook, c.invalid([]error{c.ipamErr}))
 	}
-	return joinOnLine([]error{errHook, r.release(ctx, r.releaseConfig())})
+	return errlist.Join(errHook, r.release(ctx, r.releaseConfig()))
 }
 
 // releaseConfig is what the IPAM plugin gets in DEL. host-local refuses a

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
-	"strings"
 
 	"github.com/containernetworking/cni/pkg/types"
 
@@ -104,33 +103,6 @@ func withUndo(err, errUndo error) error {
 	}
 	return &Error{Code: CNIError(err).Code, Err: fmt.Errorf("%w (%w: %w)", err, hns.ErrLeftBehind, errUndo)}
 }
-
-// errorList is several errors on one line, as a CNI error has its message.
-type errorList []error
-
-// joinOnLine returns the errors that are not nil as one, nil if there are none.
-func joinOnLine(errs []error) error {
-	var l errorList
-	for _, err := range errs {
-		if err != nil {
-			l = append(l, err)
-		}
-	}
-	if l == nil {
-		return nil
-	}
-	return l
-}
-
-func (l errorList) Error() string {
-	texts := make([]string, len(l))
-	for i, err := range l {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
-func (l errorList) Unwrap() []error { return l }
 
 // panicError is a panic that was caught.
 type panicError struct {

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/containernetworking/cni/pkg/skel"
-	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/version"
 )
@@ -67,7 +66,7 @@ func guarded(f func(*skel.CmdArgs) error) func(*skel.CmdArgs) error {
 	return func(args *skel.CmdArgs) (err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = types.NewError(types.ErrInternal, fmt.Sprintf("panic: %v", p), string(debug.Stack()))
+				err = CNIError(&panicError{p, debug.Stack()})
 			}
 		}()
 		if err := f(args); err != nil {

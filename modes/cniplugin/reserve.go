@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/errlist"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
 )
@@ -18,7 +19,7 @@ func (c *Config) checkIPAM() error {
 		for _, name := range c.forIPAM {
 			bad = append(bad, &hns.FieldError{Path: "runtimeConfig." + name, Reason: "is for an IPAM plugin, and ipam.type names none"})
 		}
-		return joinOnLine(bad)
+		return errlist.Join(bad...)
 	}
 	if _, err := ipam.PluginType(c.Raw); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hnskit/hnskit/internal/confjson"
+	"github.com/hnskit/hnskit/internal/errlist"
 )
 
 var (
@@ -88,26 +89,13 @@ func checkSyntax(data []byte) error {
 	return &SyntaxError{Line: line, Column: column, Hint: hint, Err: err}
 }
 
-// errorList is errors.Join on one line: it ends up in a CNI error's msg.
-type errorList []error
-
-func (l errorList) Error() string {
-	texts := make([]string, len(l))
-	for i, err := range l {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
-func (l errorList) Unwrap() []error { return l }
-
 // inConfig returns nil if errs is empty.
 func inConfig(name string, errs []error) error {
 	if len(errs) == 0 {
 		return nil
 	}
 	if name == "" {
-		return fmt.Errorf("configuration: %w", errorList(errs))
+		return fmt.Errorf("configuration: %w", errlist.Join(errs...))
 	}
-	return fmt.Errorf("configuration of network %s: %w", name, errorList(errs))
+	return fmt.Errorf("configuration of network %s: %w", name, errlist.Join(errs...))
 }

@@ -23,14 +23,11 @@ package flannel
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/skel"
@@ -38,10 +35,8 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/hnskit/hnskit/hns"
-	"github.com/hnskit/hnskit/internal/confjson"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes/cniplugin"
-	"github.com/hnskit/hnskit/subnetenv"
 	"github.com/hnskit/hnskit/subnetenv/delegate"
 )
 
@@ -210,92 +205,7 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) error {
 	return d.Status(ctx, with(args, conf))
 }
 
-func readEnv(cfg *delegate.Config) (*subnetenv.Env, error) {
-	env, err := subnetenv.Read(cfg.SubnetFile)
-	if err != nil {
-		return nil, &cniplugin.Error{Code: envCode(err), Err: err}
-	}
-	return env, nil
-}
-
-func parse(stdin []byte) (*delegate.Config, error) {
-	cfg, err := delegate.Parse(stdin)
-	if err == nil {
-		shareKeys(cfg)
-		return cfg, nil
-	}
-	code := codeInvalidConfig
-	var syntax *delegate.SyntaxError
-	if errors.As(err, &syntax) {
-		code = codeDecoding
-	}
-	return nil, &cniplugin.Error{Code: code, Err: err}
-}
-
-// parseLeast reads what DEL needs of a configuration that is spoilt otherwise;
-// nil if not even that is there.
-func parseLeast(stdin []byte) *delegate.Config {
-	var w struct {
-		Name    string          `json:"name"`
-		DataDir json.RawMessage `json:"dataDir"`
-	}
-	if confjson.Unmarshal(stdin, &w) != nil {
-		return nil
-	}
-	least, err := json.Marshal(map[string]any{"name": w.Name, "type": "flannel", "dataDir": w.DataDir})
-	if err != nil {
-		return nil
-	}
-	cfg, err := delegate.Parse(least)
-	if err != nil {
-		return nil
-	}
-	return cfg
-}
-
-// shareKeys gives the delegate the keys of ours that stand at the top level.
-func shareKeys(cfg *delegate.Config) {
-	if cfg.Delegate == nil {
-		return // refused later, by those verbs that need it
-	}
-	for name, value := range cfg.Extra {
-		if !slices.Contains([]string{"timeout", "statedir", "logfile", "loglevel"}, strings.ToLower(name)) {
-			continue
-		}
-		if _, own := member(cfg.Delegate, name); !own {
-			cfg.Delegate[name] = value
-		}
-	}
-}
-
-// member returns a member whatever the letter case of its name.
-func member(o map[string]json.RawMessage, name string) (json.RawMessage, bool) {
-	for k, v := range o {
-		if strings.EqualFold(k, name) {
-			return v, true
-		}
-	}
-	return nil, false
-}
-
-// text is a member of the delegate that is a text; "" if there is none. One
-// that is of another type is for the delegate to refuse.
-func text(cfg *delegate.Config, name string) string {
-	var s string
-	if v, ok := member(cfg.Delegate, name); ok && json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
-}
-
 func invalid(err error) error { return &cniplugin.Error{Code: codeInvalidConfig, Err: err} }
-
-func envCode(err error) uint {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, subnetenv.ErrNotReady) {
-		return codeTryAgain
-	}
-	return codeInvalidConfig
-}
 
 func scratchOf(cfg *delegate.Config, args *skel.CmdArgs) (delegate.Scratch, delegate.Attachment) {
 	return delegate.Scratch{Dir: cfg.DataDir}, delegate.Attachment{Network: cfg.Name, ContainerID: args.ContainerID, IfName: args.IfName}
@@ -313,14 +223,6 @@ func (p *Plugin) begin(ctx context.Context, args *skel.CmdArgs, cfg *delegate.Co
 		return nil, nil, err
 	}
 	return ctx, func() { release(); cancel() }, nil
-}
-
-// timeout is that of the delegate, whose complaint it is if it cannot be read.
-func timeout(cfg *delegate.Config) time.Duration {
-	if d, err := time.ParseDuration(text(cfg, "timeout")); err == nil && d > 0 {
-		return d
-	}
-	return cniplugin.DefaultTimeout
 }
 
 // inProcess returns the delegate of that type if it runs here. On Windows a
