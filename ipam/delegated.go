@@ -37,7 +37,11 @@ type Delegated struct {
 	Stderr io.Writer
 }
 
-var _ IPAM = (*Delegated)(nil)
+var (
+	_ IPAM             = (*Delegated)(nil)
+	_ GarbageCollector = (*Delegated)(nil)
+	_ StatusChecker    = (*Delegated)(nil)
+)
 
 // Allocate runs ADD. If the plugin itself fails nothing is released, since it has
 // cleaned up by then, and since host-local for one fails this way when the
@@ -163,6 +167,9 @@ func (c *call) annotate(err error) error {
 	name := c.typ
 	if name == "" {
 		name = "IPAM"
+	}
+	if c.args.ContainerID == "" && c.args.IfName == "" {
+		return fmt.Errorf("%s %s: %w", name, c.args.Command, err)
 	}
 	return fmt.Errorf("%s %s %s/%s: %w", name, c.args.Command, c.args.ContainerID, c.args.IfName, err)
 }

@@ -10,9 +10,9 @@ import (
 // IPAM hands out addresses to a network plugin. Implementations must be safe for
 // concurrent use: a plugin may serve several pods in one process.
 //
-// Further duties (removing leases of containers that are gone, telling whether a
-// request could be served) belong in interfaces of their own, which a caller
-// finds by type assertion, so that they can be added without breaking anybody.
+// Further duties are interfaces of their own, which a caller finds by type
+// assertion, so that they can be added without breaking anybody: see
+// [GarbageCollector] and [StatusChecker].
 type IPAM interface {
 	// Allocate gives the interface its addresses, at least one. On failure it has
 	// kept nothing that it took itself: it releases before it returns. The
@@ -23,6 +23,40 @@ type IPAM interface {
 	// Check returns an error unless the interface still has its lease. lease is
 	// what Allocate returned, nil if the caller does not have it.
 	Check(ctx context.Context, req Request, lease *Lease) error
+}
+
+// Attachment is an interface of a container on a network: the key of a lease.
+type Attachment struct {
+	// ContainerID and IfName are CNI_CONTAINERID and CNI_IFNAME of the ADD.
+	ContainerID, IfName string
+}
+
+// GarbageCollector is an [IPAM] that can remove the leases of containers that are
+// gone (CNI specification 1.1.0, GC).
+type GarbageCollector interface {
+	// GC removes the leases of all attachments of the request's network that are
+	// not among valid, as many as it can, and returns what went wrong joined.
+	// ContainerID, IfName, Netns and Args of the request are empty. An empty
+	// valid means that no attachment is left.
+	//
+	// No ADD of an attachment that is not among valid may run meanwhile: its lease
+	// would be taken for a stale one. The specification lays that upon the runtime.
+	//
+	// An error that matches errors.ErrUnsupported says that nothing was done,
+	// since the configuration or the plugin knows no GC.
+	GC(ctx context.Context, req Request, valid []Attachment) error
+}
+
+// StatusChecker is an [IPAM] that can tell whether it could serve a request now
+// (CNI specification 1.1.0, STATUS).
+type StatusChecker interface {
+	// Status returns an error if Allocate would fail now. ContainerID, IfName,
+	// Netns and Args of the request are empty.
+	//
+	// An error that matches errors.ErrUnsupported says that nobody can tell, since
+	// the configuration or the plugin knows no STATUS. It is no reason to call the
+	// network unready.
+	Status(ctx context.Context, req Request) error
 }
 
 // Request names an interface of a container, and carries what the network plugin
