@@ -214,3 +214,41 @@ func ExampleLeases() {
 	fmt.Println(leases, err)
 	// Output: [{10.50.3.7 sbx-01 eth0}] <nil>
 }
+
+// A runtime's GC, served by a plugin with an IPAM of whatever kind.
+func ExampleGarbageCollector() {
+	var pods ipam.IPAM = &ipam.Delegated{Exec: &cannedPlugin{}}
+	request := ipam.Request{Config: []byte(`{"cniVersion":"1.0.0","name":"lake","ipam":{"type":"lake-ipam"}}`)}
+
+	collector, ok := pods.(ipam.GarbageCollector)
+	if !ok {
+		return // it keeps no leases
+	}
+	err := collector.GC(context.Background(), request, []ipam.Attachment{{ContainerID: "sbx-01", IfName: "eth0"}})
+	if errors.Is(err, errors.ErrUnsupported) {
+		fmt.Println("not collected:", err)
+	}
+	request.Config = []byte(`{"cniVersion":"1.1.0","name":"lake","ipam":{"type":"lake-ipam"}}`)
+	fmt.Println(collector.GC(context.Background(), request, []ipam.Attachment{{ContainerID: "sbx-01", IfName: "eth0"}}))
+	// Output:
+	// not collected: IPAM GC: CNI version 1.0.0 has no such verb: unsupported operation
+	// <nil>
+}
+
+func ExampleStatusChecker() {
+	var pods ipam.StatusChecker = &ipam.Delegated{Exec: &cannedPlugin{err: types.NewError(50, "the address daemon is away", "")}}
+	err := pods.Status(context.Background(), ipam.Request{Config: []byte(`{"cniVersion":"1.1.0","name":"lake","ipam":{"type":"lake-ipam"}}`)})
+	var cniErr *types.Error
+	fmt.Println(errors.As(err, &cniErr), err)
+	// Output: true lake-ipam STATUS: the address daemon is away
+}
+
+func ExampleStale() {
+	leases := []ipam.StoredLease{
+		{Address: netip.MustParseAddr("10.50.3.7"), ContainerID: "sbx-01", IfName: "eth0"},
+		{Address: netip.MustParseAddr("10.50.3.8"), ContainerID: "sbx-02", IfName: "eth0"},
+		{Address: netip.MustParseAddr("fd00::8"), ContainerID: "sbx-02", IfName: "eth0"},
+	}
+	fmt.Println(ipam.Stale(leases, []ipam.Attachment{{ContainerID: "sbx-01", IfName: "eth0"}}))
+	// Output: [{sbx-02 eth0}]
+}

@@ -9,31 +9,67 @@ import (
 
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/hnskit/hnskit/internal/errlist"
 )
 
 // firstWithGC is the CNI version that brought GC and STATUS.
 const firstWithGC = "1.1.0"
 
 // GC runs the plugin's GC with the valid attachments in the configuration, in
-// place of any that are in it.
+// place of any that are in it. The plugin is not run, and the error matches
+// errors.ErrUnsupported, if the configuration's CNI version is below 1.1.0. The
+// same error says that the plugin is too old to know the verb.
 //
-// The plugin is not run, and the error matches errors.ErrUnsupported, if the
-// configuration's CNI version is below 1.1.0. The same error says that the plugin
-// is too old to know the verb.
+// host-local's success says nothing: up to its version 1.7.1 at least it answers
+// GC without removing a lease. So after host-local's GC, and for it in every CNI
+// version, Delegated reads the leases itself, runs DEL for each stale attachment,
+// and looks again: an error names the addresses that are still held. It also
+// removes lease files without an owner, which a host-local that was killed leaves
+// and which no DEL can name, while it holds the lock that host-local writes them
+// under.
 func (d *Delegated) GC(ctx context.Context, req Request, valid []Attachment) error {
 	req = ofNetwork(req)
 	config, err := withAttachments(req.Config, valid)
 	if err != nil {
 		return fmt.Errorf("IPAM GC: %w", err)
 	}
-	req.Config = config
-	return d.runNetwork(ctx, "GC", req)
+	store, err := storeOf(req.Config)
+	if err != nil {
+		return fmt.Errorf("IPAM GC: %w", err)
+	}
+	err = d.runNetwork(ctx, "GC", Request{PluginPath: req.PluginPath, Config: config})
+	if store == nil {
+		return err
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errlist.Join(err, d.releaseStale(ctx, store, req, valid))
 }
 
 // Status runs the plugin's STATUS. For CNI versions below 1.1.0 and for plugins
 // too old to know the verb the error matches errors.ErrUnsupported, as for GC.
+//
+// host-local answers STATUS without looking at anything, up to its version 1.7.1
+// at least. So for it Delegated also looks whether leases can be read. A
+// directory that is not there yet is right: host-local makes it. Nor is a network
+// whose addresses are all taken an error: a runtime takes the node for broken
+// then, with all the pods that run on it.
 func (d *Delegated) Status(ctx context.Context, req Request) error {
-	return d.runNetwork(ctx, "STATUS", ofNetwork(req))
+	req = ofNetwork(req)
+	store, err := storeOf(req.Config)
+	if err != nil {
+		return fmt.Errorf("IPAM STATUS: %w", err)
+	}
+	err = d.runNetwork(ctx, "STATUS", req)
+	if store == nil || err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if _, dirErr := Leases(store.dataDir, store.network); dirErr != nil {
+		return fmt.Errorf("%s STATUS: %w", store.typ, dirErr)
+	}
+	return err
 }
 
 // ofNetwork is the request without what belongs to one attachment.

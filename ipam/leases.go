@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/hnskit/hnskit/internal/atomicfile"
 )
 
 // defaultDataDir is where host-local keeps leases unless told otherwise. On
@@ -19,7 +21,8 @@ const defaultDataDir = "/var/lib/cni/networks"
 // StoredLease is a lease in host-local's directory.
 type StoredLease struct {
 	Address netip.Addr
-	// ContainerID is empty if the plugin was just about to write it.
+	// ContainerID is empty if the plugin is just about to write it, or was killed
+	// before it did; after a power cut it may be any text.
 	ContainerID string
 	// IfName is empty for leases of very old versions of host-local.
 	IfName string
@@ -76,7 +79,7 @@ func leaseDir(dataDir, network string) (string, error) {
 }
 
 func readLease(dir, name string, addr netip.Addr) (StoredLease, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := atomicfile.Read(filepath.Join(dir, name))
 	if err != nil {
 		return StoredLease{}, fmt.Errorf("leases: %w", err)
 	}
@@ -91,13 +94,17 @@ func LeaseOf(dataDir, network string, addr netip.Addr) (StoredLease, bool, error
 	if err != nil {
 		return StoredLease{}, false, err
 	}
-	name := addr.String()
-	if runtime.GOOS == "windows" {
-		name = strings.ReplaceAll(name, ":", "_")
-	}
-	l, err := readLease(dir, name, addr)
+	l, err := readLease(dir, leaseFile(addr), addr)
 	if errors.Is(err, fs.ErrNotExist) {
 		return StoredLease{}, false, nil
 	}
 	return l, err == nil, err
+}
+
+// leaseFile is the name of the file of an address.
+func leaseFile(addr netip.Addr) string {
+	if runtime.GOOS == "windows" {
+		return strings.ReplaceAll(addr.String(), ":", "_")
+	}
+	return addr.String()
 }
