@@ -14,7 +14,8 @@ import (
 // assertion, so that they can be added without breaking anybody: see
 // [GarbageCollector] and [StatusChecker].
 type IPAM interface {
-	// Allocate gives the interface its addresses, at least one. On failure it has
+	// Allocate gives the interface its addresses, at least one unless the request
+	// says NoAddressOK. On failure it has
 	// kept nothing that it took itself: it releases before it returns. The
 	// exception is an error that matches ErrOutcomeUnknown.
 	Allocate(ctx context.Context, req Request) (*Lease, error)
@@ -76,11 +77,16 @@ type Request struct {
 	// Config is the whole network configuration as the plugin read it. It is not
 	// changed.
 	Config []byte
+	// NoAddressOK says that the interface can do without an address of IPAM, as on
+	// a Transparent network whose pods ask a DHCP server themselves. A lease
+	// without addresses, perhaps with routes and DNS settings, is a success then
+	// and not ErrNoAddress.
+	NoAddressOK bool
 }
 
 var (
-	// ErrNoAddress is matched if IPAM succeeded without giving an address, and if
-	// reserving addresses leaves none.
+	// ErrNoAddress is matched if IPAM succeeded without giving an address, though
+	// the interface needs one, and if reserving addresses leaves none.
 	ErrNoAddress = errors.New("no address")
 
 	// ErrPluginNotFound is matched if no directory has the plugin that ipam.type

@@ -9,11 +9,14 @@ import (
 
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/hnskit/hnskit/internal/errlist"
 )
 
 // Lease is what an IPAM plugin gave to one interface of one container.
 type Lease struct {
-	// Addresses has at least one entry when it comes from [IPAM.Allocate].
+	// Addresses has at least one entry when it comes from [IPAM.Allocate], unless
+	// the request says that none may be right.
 	Addresses []Address
 	// Routes are those the plugin wants on the interface; may be empty.
 	Routes []Route
@@ -41,13 +44,28 @@ type Route struct {
 	Table, Scope *int
 }
 
-// NewLease reads a CNI result of any version. It fails on what is no address, and
-// accepts a result without addresses.
+// NewLease reads a CNI result of any version. A result without addresses is
+// accepted; a fault names the place, as in ips[0].gateway, with ips standing for
+// ip4 and ip6 of versions before 0.3.0 too.
+//
+// What is an error: an address that no interface can have (0.0.0.0, loopback,
+// multicast, network and broadcast address of an IPv4 subnet), the same one twice
+// on an interface, a gateway of the other family or that is the address itself.
+//
+// What is accepted, since CNI allows it, and some network works that way: several
+// addresses of a family; IPv6 alone; no gateway, for which 0.0.0.0 and :: count
+// too; an address with /32 or /128; a gateway outside the address's subnet, which
+// with /32 it always is. Whether a mode of networking can use it is for package
+// modes to say.
+//
+// A lease is of one interface: the interfaces of a result and the indexes of its
+// addresses into them, which an IPAM plugin leaves out (CNI specification,
+// section 4), are not kept.
 func NewLease(result types.Result) (*Lease, error) {
 	if result == nil {
 		return nil, errors.New("no result")
 	}
-	if err := checkNoNulls(result); err != nil {
+	if err := checkLists(result); err != nil {
 		return nil, err
 	}
 	res, err := types100.NewResultFromResult(result)
@@ -55,25 +73,31 @@ func NewLease(result types.Result) (*Lease, error) {
 		return nil, err
 	}
 	lease := &Lease{DNS: res.DNS}
+	var errs []error
 	for i, ip := range res.IPs {
-		a, err := newAddress(ip)
-		if err != nil {
-			return nil, fmt.Errorf("ips[%d]: %w", i, err)
+		path := fmt.Sprintf("ips[%d]", i)
+		a, err := newAddress(path, ip)
+		if err == nil {
+			err = checkUnique(path, res.IPs[:i], ip)
 		}
+		errs = append(errs, err)
 		lease.Addresses = append(lease.Addresses, a)
 	}
 	for i, r := range res.Routes {
-		route, err := newRoute(r)
-		if err != nil {
-			return nil, fmt.Errorf("routes[%d]: %w", i, err)
-		}
+		route, err := newRoute(fmt.Sprintf("routes[%d]", i), r)
+		errs = append(errs, err)
 		lease.Routes = append(lease.Routes, route)
+	}
+	if err := errlist.Join(errs...); err != nil {
+		return nil, err
 	}
 	return lease, nil
 }
 
 // Result returns the lease as a CNI result of the latest version, without
-// interfaces. It can be converted to older ones with its GetAsVersion.
+// interfaces. It can be converted to older ones with its GetAsVersion. 0.1.0 and
+// 0.2.0 have room for one address of a family, need one, and keep of a route the
+// destination and the gateway; later ones keep everything.
 func (l *Lease) Result() *types100.Result {
 	res := &types100.Result{
 		CNIVersion: types100.ImplementedSpecVersion,
@@ -88,9 +112,10 @@ func (l *Lease) Result() *types100.Result {
 
 var errNullEntry = errors.New("null")
 
-// checkNoNulls refuses null in the lists of a result: converting such a result to
-// another version would panic.
-func checkNoNulls(result types.Result) error {
+// checkLists refuses what converting a result to another version would panic
+// over, null in its lists, and what it would lose: versions 0.3.0 to 0.4.0 say the
+// family of an address beside it.
+func checkLists(result types.Result) error {
 	text, err := json.Marshal(result)
 	if err != nil {
 		return err
@@ -108,43 +133,108 @@ func checkNoNulls(result types.Result) error {
 			if isNull(item) {
 				return fmt.Errorf("%s[%d]: %w", key, i, errNullEntry)
 			}
+			if err := checkFamily(item); err != nil && key == "ips" {
+				return fmt.Errorf("%s[%d].%w", key, i, err)
+			}
 		}
 	}
 	return nil
 }
 
-func newAddress(ip *types100.IPConfig) (Address, error) {
+// checkFamily wants the version of an address, if there is one, to be its family.
+func checkFamily(item json.RawMessage) error {
+	var ip struct{ Version, Address string }
+	if err := json.Unmarshal(item, &ip); err != nil || ip.Version == "" {
+		return nil // not of those versions
+	}
+	p, err := netip.ParsePrefix(ip.Address)
+	if err != nil {
+		return nil // which newAddress says better
+	}
+	family := "6"
+	if p.Addr().Unmap().Is4() {
+		family = "4"
+	}
+	if ip.Version != family {
+		return fmt.Errorf("version %q: the address is %s", ip.Version, p)
+	}
+	return nil
+}
+
+func newAddress(path string, ip *types100.IPConfig) (Address, error) {
 	if ip == nil {
-		return Address{}, errNullEntry
+		return Address{}, fmt.Errorf("%s: %w", path, errNullEntry)
 	}
 	p, err := prefixOf(ip.Address)
 	if err != nil {
-		return Address{}, fmt.Errorf("address: %w", err)
+		return Address{}, fmt.Errorf("%s.address: %w", path, err)
 	}
-	if p.Addr().IsUnspecified() {
-		return Address{}, fmt.Errorf("address %s: is no address", p)
+	if why := unusable(p); why != "" {
+		return Address{}, fmt.Errorf("%s.address %s: %s", path, p, why)
 	}
 	gw, err := addrOf(ip.Gateway)
-	if err != nil {
-		return Address{}, fmt.Errorf("gateway: %w", err)
-	}
-	if gw.IsValid() && gw.Is4() != p.Addr().Is4() {
-		return Address{}, fmt.Errorf("gateway %s: %w than %s", gw, errFamily, p)
+	switch {
+	case err != nil:
+		return Address{}, fmt.Errorf("%s.gateway: %w", path, err)
+	case gw.IsUnspecified():
+		return Address{Prefix: p}, nil // the usual way to say: none
+	case gw.IsValid() && gw.Is4() != p.Addr().Is4():
+		return Address{}, fmt.Errorf("%s.gateway %s: %w than %s", path, gw, errFamily, p)
+	case gw == p.Addr():
+		return Address{}, fmt.Errorf("%s.gateway %s: the interface's own address", path, gw)
+	case gw.IsMulticast() || gw.IsLoopback():
+		return Address{}, fmt.Errorf("%s.gateway %s: cannot be a next hop", path, gw)
 	}
 	return Address{Prefix: p, Gateway: gw}, nil
 }
 
-func newRoute(r *types.Route) (Route, error) {
+// unusable says why p is no address for an interface (RFC 1122 section 3.2.1.3;
+// RFC 4291 section 2.5).
+func unusable(p netip.Prefix) string {
+	a := p.Addr()
+	broadcast, has := Broadcast(p)
+	switch {
+	case a.IsUnspecified():
+		return "is no address"
+	case a.IsLoopback():
+		return "a loopback address"
+	case a.IsMulticast():
+		return "a multicast address"
+	case has && a == broadcast, a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "the broadcast address of its subnet"
+	case has && a == Network(p):
+		return "the network address of its subnet"
+	}
+	return ""
+}
+
+// checkUnique wants an interface not to have an address twice. Entries of
+// different interfaces are none of a lease's concern: a chain's result has them.
+func checkUnique(path string, earlier []*types100.IPConfig, ip *types100.IPConfig) error {
+	for i, old := range earlier {
+		same := old.Interface == nil && ip.Interface == nil ||
+			old.Interface != nil && ip.Interface != nil && *old.Interface == *ip.Interface
+		if same && old.Address.IP.Equal(ip.Address.IP) {
+			return fmt.Errorf("%s.address %s: the same address as ips[%d]", path, ip.Address.String(), i)
+		}
+	}
+	return nil
+}
+
+func newRoute(path string, r *types.Route) (Route, error) {
 	if r == nil {
-		return Route{}, errNullEntry
+		return Route{}, fmt.Errorf("%s: %w", path, errNullEntry)
 	}
 	dst, err := prefixOf(r.Dst)
 	if err != nil {
-		return Route{}, fmt.Errorf("dst: %w", err)
+		return Route{}, fmt.Errorf("%s.dst: %w", path, err)
 	}
 	gw, err := addrOf(r.GW)
 	if err != nil {
-		return Route{}, fmt.Errorf("gw: %w", err)
+		return Route{}, fmt.Errorf("%s.gw: %w", path, err)
+	}
+	if gw.IsValid() && gw.Is4() != dst.Addr().Is4() {
+		return Route{}, fmt.Errorf("%s.gw %s: %w than %s", path, gw, errFamily, dst)
 	}
 	r = r.Copy()
 	return Route{
