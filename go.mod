@@ -5,6 +5,7 @@ go 1.24.0
 require (
 	github.com/Microsoft/hcsshim v0.14.1
 	github.com/containernetworking/cni v1.3.0
+	github.com/fsnotify/fsnotify v1.10.1
 	github.com/gofrs/flock v0.13.0
 	github.com/google/go-cmp v0.7.0
 	github.com/rogpeppe/go-internal v1.14.1

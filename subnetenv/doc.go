@@ -41,4 +41,7 @@
 // wrong value on a line that has its end is final, since a file that grows never
 // changes that line. flanneld writes FLANNEL_IPMASQ last and no part of "true" or
 // "false" is a value, so no part of its file passes for the whole.
+//
+// [Wait] is for a plugin that is called before flanneld is ready, [Watch] for an
+// agent that follows what flanneld writes.
 package subnetenv

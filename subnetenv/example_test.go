@@ -120,3 +120,44 @@ func ExampleWait() {
 	// in time: false
 	// try again later: true
 }
+
+// An agent on the node keeps what it made of the file up to date.
+func ExampleWatch() {
+	dir, err := os.MkdirTemp("", "flannel")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "subnet.env")
+	env := &subnetenv.Env{
+		Networks: []netip.Prefix{netip.MustParsePrefix("10.50.0.0/16")},
+		Subnet:   netip.MustParsePrefix("10.50.3.1/24"),
+		MTU:      1450,
+	}
+	if err := subnetenv.Write(path, env); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for got, err := range subnetenv.Watch(ctx, path, nil) {
+		if err != nil {
+			fmt.Println("for now:", err) // it goes on once the file is right
+			continue
+		}
+		fmt.Println("this node has", got.MaskedSubnet())
+		if got.Subnet != env.Subnet {
+			break
+		}
+		got.Subnet = netip.MustParsePrefix("10.50.8.1/24") // flanneld gets another lease
+		if err := subnetenv.Write(path, got); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	// Output:
+	// this node has 10.50.3.0/24
+	// this node has 10.50.8.0/24
+}

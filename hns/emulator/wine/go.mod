@@ -10,6 +10,7 @@ require (
 
 require (
 	github.com/containernetworking/cni v1.3.0 // indirect
+	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	golang.org/x/sys v0.41.0 // indirect
 )
 
