@@ -8,6 +8,9 @@
 // data, the planners apply it:
 //
 //	plan, err := modes.PlanNetwork(modes.NetworkIntent{Mode: modes.L2Bridge, Name: "cbr0", Subnets: podCIDRs, Adapter: "Ethernet"})
+//	for _, r := range plan.Requirements() {     // before the first change
+//		err = client.Require(ctx, r.Feature)
+//	}
 //	n, err := client.Networks.Create(ctx, plan.Network)
 //	err = client.Networks.AddPolicies(ctx, n.ID, plan.AddPolicies...)
 //	host, err := modes.PlanHostEndpoint(n)      // the pods' gateway, to be attached to the node
@@ -17,7 +20,8 @@
 //
 // The package is pure: it never talks to HNS, never looks at the machine it
 // runs on and never hands out an address. It does not ask which version of HNS
-// there is either; the client's feature gates do. What a planner returns is a
+// there is either: [NetworkPlan.Requirements] and [EndpointRequirements] name
+// what a version must have, and the client asks for it. What a planner returns is a
 // document to send, and the same intent always gives the same document.
 //
 // # Errors

@@ -40,7 +40,9 @@ type PodIntent struct {
 	MACPrefix string
 	// DNS is the pod's resolver configuration; the zero DNS leaves it to HNS.
 	DNS hns.DNS
-	// NAT asks for source NAT. Nil adds none; Policies are not touched then.
+	// NAT asks for source NAT. Nil adds none; Policies are not touched then. A
+	// NAT network translates by itself, so there only an intent without
+	// exceptions can be met, and a Transparent one not at all.
 	NAT *NATIntent
 	// LoopbackDSR adds the policies of [LoopbackDSR] for Addresses. It adds
 	// nothing if HNS chooses them: read the endpoint, and add them then.
@@ -55,11 +57,12 @@ type PodIntent struct {
 	Policies []hns.EndpointPolicy
 }
 
-// PlanPodEndpoint returns the document of a pod's endpoint on an L2Bridge or
-// Overlay network. Everything wrong with the intent is reported at once; the
-// error matches [hns.ErrUnsupported] for other modes and for address families
-// that the mode does not carry, and [ErrNotReady] if the network has no
-// provider address yet.
+// PlanPodEndpoint returns the document of a pod's endpoint on a network of any
+// of the five modes. Everything wrong with the intent is reported at once; the
+// error matches [hns.ErrUnsupported] for networks of no mode and for what the
+// mode cannot do, such as address families that it does not carry, and
+// [ErrNotReady] if the network has no provider address yet.
+// [EndpointRequirements] says which HNS can make the endpoint.
 //
 // The order of the policies is: the user's, source NAT for IPv4 and then IPv6,
 // the provider address, loopback DSR in the order of the addresses. What the
@@ -121,8 +124,11 @@ func (p *podPlan) addresses() {
 		*have = true
 		p.address(path, a)
 	}
-	if v6 && !v4 {
+	switch why := p.mode.traits().noHNSAddress; {
+	case v6 && !v4:
 		p.bad.add(ipv6Only("Addresses", p.mode))
+	case len(p.in.Addresses) == 0 && why != "":
+		p.bad.add(&UnsupportedError{Path: "Addresses", Mode: p.mode, Reason: why})
 	}
 }
 
@@ -164,8 +170,8 @@ func (p *podPlan) routes() {
 	switch p.in.GatewayRule {
 	case GatewayDefault, GatewaySubnet, GatewayGiven:
 	case GatewayHostEndpoint:
-		if p.mode == Overlay {
-			p.bad.field("GatewayRule", string(p.in.GatewayRule), "the node has no endpoint on an Overlay network")
+		if why := p.mode.traits().noHostEndpoint; why != "" {
+			p.bad.field("GatewayRule", string(p.in.GatewayRule), "the node has no endpoint on a network of mode %s: %s", p.mode, why)
 			return
 		}
 	default:
@@ -250,7 +256,7 @@ func (p *podPlan) givenGateways() map[bool]netip.Addr {
 
 func (p *podPlan) mac() {
 	if isMulticast(p.in.MAC) {
-		p.bad.field("MAC", p.in.MAC.String(), "a multicast address (its first byte is odd); an endpoint needs a unicast one")
+		p.bad.field("MAC", p.in.MAC.String(), "%s", multicastMAC)
 	}
 	if p.mode != Overlay {
 		if p.in.MACPrefix != "" {
@@ -285,13 +291,20 @@ func (p *podPlan) policies() {
 		for _, e := range fatal {
 			p.bad.at(fmt.Sprintf("Policies[%d]", i), e)
 		}
-		if len(fatal) == 0 {
-			ps = append(ps, u)
+		if len(fatal) > 0 {
+			continue
 		}
+		if r := p.mode.Rule(OnEndpoint, u.PolicyType()); r.Verdict == Forbidden && r.InSchema {
+			p.bad.add(&UnsupportedError{Path: fmt.Sprintf("Policies[%d].Type", i), Value: u.PolicyType(), Mode: p.mode, Reason: r.Reason})
+		}
+		ps = append(ps, u)
 	}
 	ps = p.nat(ps)
 	ps = p.provider(ps)
 	if p.in.LoopbackDSR {
+		if r := p.mode.Rule(OnLoadBalancer, ""); r.Verdict == Forbidden {
+			p.bad.add(&UnsupportedError{Path: "LoopbackDSR", Value: "true", Mode: p.mode, Reason: "is for services, which need load balancers: " + r.Reason})
+		}
 		ps = append(ps, LoopbackDSR(p.ep.Addresses()...)...)
 	}
 	p.ep.Policies = ps
@@ -299,6 +312,12 @@ func (p *podPlan) policies() {
 
 func (p *podPlan) nat(ps []hns.EndpointPolicy) []hns.EndpointPolicy {
 	if p.in.NAT == nil {
+		return ps
+	}
+	if why := p.mode.traits().noSourceNAT; why != "" {
+		if p.mode != NAT || len(p.in.NAT.Exceptions) > 0 {
+			p.bad.add(&UnsupportedError{Path: "NAT", Mode: p.mode, Reason: why})
+		}
 		return ps
 	}
 	byFamily := map[bool][]netip.Prefix{}

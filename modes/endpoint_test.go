@@ -105,7 +105,6 @@ func TestPlanPodEndpointErrors(t *testing.T) {
 	}{
 		{"nothing at all", func(*testing.T) modes.PodIntent { return modes.PodIntent{} }, []string{"Name |", "Network |"}, nil},
 		{"network of no mode", bridgePod(func(p in) { p.Network.Type = "Mirrored" }), []string{"unsupported: Network.Type | Mirrored"}, nil},
-		{"no planner", bridgePod(func(p in) { p.Network.Type = hns.Transparent }), []string{"unsupported: Network.Type |"}, []string{"Transparent"}},
 
 		// kubernetes/kubernetes#100962: HNS refuses these with a bare code.
 		{"network address", overlayPod(at("10.60.4.0/24")), []string{"Addresses[0] | 10.60.4.0/24"}, []string{"network address"}},

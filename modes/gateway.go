@@ -139,3 +139,5 @@ func broadcast(p netip.Prefix) netip.Addr {
 	}
 	return netip.AddrFrom4(b)
 }
+
+func isV6(a netip.Addr) bool { return a.Is6() && !a.Is4In6() }

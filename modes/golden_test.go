@@ -25,6 +25,8 @@ func TestGolden(t *testing.T) {
 	bridge, dual, overlay := network(t, "network-l2bridge"), network(t, "network-l2bridge-dual"), network(t, "network-overlay")
 	dns := hns.DNS{Search: []string{"default.svc.cluster.local", "svc.cluster.local", "cluster.local"}, ServerList: []string{"10.96.0.10"}, Options: []string{"ndots:5"}}
 	nat := &modes.NATIntent{Exceptions: modes.Exceptions(prefixes("10.50.0.0/16"), prefixes("10.96.0.0/12", "192.0.2.0/24"))}
+	port := hns.PortMapping{Protocol: hns.TCP, InternalPort: 80, ExternalPort: 8088}
+	pool := []hns.MACRange{{Start: hns.MAC{2, 0x11, 0, 0, 0, 0}, End: hns.MAC{2, 0x11, 0, 0, 0xff, 0xff}}}
 	service := hns.SDNRoute{DestinationPrefix: netip.MustParsePrefix("10.96.0.0/12"), NeedEncap: true}
 
 	networks := map[string]modes.NetworkIntent{
@@ -34,6 +36,15 @@ func TestGolden(t *testing.T) {
 		"network-overlay": {Mode: modes.Overlay, Name: "flannel.4096", Subnets: prefixes("10.60.4.0/24"), Adapter: "Ethernet"},
 		"network-overlay-vni-port": {Mode: modes.Overlay, Name: "fjord", Subnets: prefixes("10.60.4.0/24"), Gateways: addrs("10.60.4.254"),
 			VNI: 69632, VXLANPort: 8472, Persistent: true},
+		"network-l2bridge-vlan": {Mode: modes.L2Bridge, Name: "lake", Subnets: prefixes("10.50.3.0/24"), Adapter: "Ethernet", VLAN: 7,
+			SourceMAC: hns.MAC{2, 0x11, 1, 2, 3, 4}, AutomaticDNS: true, MACPool: pool},
+		"network-l2tunnel":               {Mode: modes.L2Tunnel, Name: "tube", Subnets: prefixes("10.80.0.0/24"), ProviderAddress: addr("10.0.0.4")},
+		"network-l2tunnel-dual-stack":    {Mode: modes.L2Tunnel, Name: "tube", Subnets: prefixes("10.80.0.0/24", "fd00:80::/64"), Adapter: "Ethernet"},
+		"network-transparent":            {Mode: modes.Transparent, Name: "glass", Subnets: prefixes("192.0.2.0/24"), Adapter: "Ethernet", VLAN: 7, Persistent: true},
+		"network-transparent-dual-stack": {Mode: modes.Transparent, Name: "glass", Subnets: prefixes("192.0.2.0/24", "2001:db8:2::/64"), Adapter: "Ethernet"},
+		"network-transparent-dhcp":       {Mode: modes.Transparent, Name: "glass", Adapter: "Ethernet"},
+		"network-nat":                    {Mode: modes.NAT, Name: "pond", Subnets: prefixes("172.30.0.0/20")},
+		"network-nat-hns-subnet":         {Mode: modes.NAT, Name: "pond", Flags: hns.NetworkEnableDNSProxy, DNS: hns.DNS{ServerList: []string{"192.0.2.53"}}},
 	}
 	g := goldens{}
 	for name, in := range networks {
@@ -59,6 +70,14 @@ func TestGolden(t *testing.T) {
 		"pod-overlay-everything": {Name: "3f2a_flannel.4096", Network: overlay, Addresses: prefixes("10.60.4.7/24"), NAT: nat, DNS: dns,
 			LoopbackDSR: true, MACPrefix: "02-aa", Policies: []hns.EndpointPolicy{service}},
 		"pod-overlay-hns-address": {Name: "3f2a_flannel.4096", Network: overlay},
+		"pod-l2tunnel": {Name: "3f2a_tube", Network: network(t, "network-l2tunnel"), Addresses: prefixes("10.80.0.7/24"),
+			NAT: &modes.NATIntent{Exceptions: prefixes("10.80.0.0/16")}, DNS: dns},
+		"pod-l2tunnel-dual-stack":    {Name: "3f2a_tube", Network: network(t, "network-l2tunnel-dual"), Addresses: prefixes("10.80.0.7/24", "fd00:80::7/64"), LoopbackDSR: true},
+		"pod-transparent":            {Name: "3f2a_glass", Network: network(t, "network-transparent"), Addresses: prefixes("192.0.2.77/24"), MAC: hns.MAC{2, 0x11, 1, 2, 3, 4}},
+		"pod-transparent-dual-stack": {Name: "3f2a_glass", Network: network(t, "network-transparent-dual"), Addresses: prefixes("192.0.2.77/24", "2001:db8:2::77/64")},
+		"pod-transparent-dhcp":       {Name: "3f2a_glass", Network: network(t, "network-transparent-dhcp")},
+		"pod-nat":                    {Name: "3f2a_pond", Network: network(t, "network-nat"), Addresses: prefixes("172.30.0.7/20"), Policies: []hns.EndpointPolicy{port}, NAT: &modes.NATIntent{}},
+		"pod-nat-hns-address":        {Name: "3f2a_pond", Network: network(t, "network-nat")},
 	}
 	for name, in := range pods {
 		t.Run(name, func(t *testing.T) {

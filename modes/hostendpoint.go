@@ -16,9 +16,10 @@ func HostEndpointName(network string) string { return network + "_ep" }
 // and is to be attached to the node ([hns.EndpointService.AttachHost]); with IP
 // forwarding on there it is the pods' gateway ([GatewayHostEndpoint]).
 //
-// An Overlay network has no such endpoint: its pods and the node reach each
-// other by the HostRoute policy. The error then, and for modes that have no
-// planner, matches [hns.ErrUnsupported].
+// The other modes have no such endpoint: pods and node reach each other by the
+// HostRoute policy (Overlay), the gateway of the Azure virtual network
+// (L2Tunnel), the physical network (Transparent) or a port that HNS makes (NAT).
+// The error says which, and matches [hns.ErrUnsupported].
 func PlanHostEndpoint(network *hns.Network) (*hns.Endpoint, error) {
 	const op = "plan host endpoint of network"
 	var bad problems
@@ -30,8 +31,8 @@ func PlanHostEndpoint(network *hns.Network) (*hns.Endpoint, error) {
 			name = network.Name
 		}
 		return nil, bad.as(op, name)
-	case mode == Overlay:
-		bad.add(&UnsupportedError{Path: "Network", Mode: mode, Reason: "has no endpoint of the node; a HostRoute policy joins node and pods"})
+	case mode.traits().noHostEndpoint != "":
+		bad.add(&UnsupportedError{Path: "Network", Mode: mode, Reason: mode.traits().noHostEndpoint})
 		return nil, bad.as(op, network.Name)
 	}
 	e := &hns.Endpoint{Name: HostEndpointName(network.Name), Network: network.ID}
@@ -66,7 +67,7 @@ func PlanHostEndpoint(network *hns.Network) (*hns.Endpoint, error) {
 	return e, nil
 }
 
-// planned returns the mode of a network that has planners for endpoints.
+// planned returns the mode of a network as read from HNS.
 func planned(n *hns.Network, path string, bad *problems) (Mode, bool) {
 	if n == nil {
 		bad.field(path, "", "missing")
@@ -77,12 +78,8 @@ func planned(n *hns.Network, path string, bad *problems) (Mode, bool) {
 		return "", false
 	}
 	m, ok := ModeOf(n.Type)
-	switch {
-	case !ok:
+	if !ok {
 		bad.add(&UnsupportedError{Path: path + ".Type", Value: string(n.Type), Reason: "the type of the network is no mode; there are " + list(All())})
-		return "", false
-	case m != L2Bridge && m != Overlay:
-		bad.add(notPlanned(path+".Type", m))
 		return "", false
 	}
 	return m, true

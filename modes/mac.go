@@ -45,12 +45,14 @@ func macPrefix(s string) (hns.MAC, error) {
 		return hns.MAC{}, &hns.FieldError{Value: s, Reason: "not a MAC prefix such as " + DefaultMACPrefix}
 	}
 	if isMulticast(m) {
-		return hns.MAC{}, &hns.FieldError{Value: s, Reason: "begins a multicast address (its first byte is odd); an endpoint needs a unicast one"}
+		return hns.MAC{}, &hns.FieldError{Value: s, Reason: "begins " + multicastMAC}
 	}
 	return m, nil
 }
 
 func isMulticast(m hns.MAC) bool { return m[0]&1 != 0 }
+
+const multicastMAC = "a multicast address (its first byte is odd); an endpoint needs a unicast one"
 
 func addrText(a netip.Addr) string {
 	if !a.IsValid() {

@@ -32,7 +32,6 @@ func TestPlanNetworkErrors(t *testing.T) {
 	}{
 		{"no mode", lake(), func(in *modes.NetworkIntent) { in.Mode = "" }, []string{"Mode |"}, []string{"L2Bridge, L2Tunnel, Overlay, Transparent, NAT"}},
 		{"no such mode", lake(), func(in *modes.NetworkIntent) { in.Mode = "bridge" }, []string{"Mode | bridge"}, nil},
-		{"no planner", lake(), func(in *modes.NetworkIntent) { in.Mode = modes.NAT }, []string{"unsupported: Mode |"}, []string{"mode NAT"}},
 		{"no name", lake(), func(in *modes.NetworkIntent) { in.Name = "" }, []string{"Name |"}, nil},
 		{"no subnet", lake(), func(in *modes.NetworkIntent) { in.Subnets = nil }, []string{"Subnets |"}, nil},
 		{"zero subnet", lake(), func(in *modes.NetworkIntent) { in.Subnets = make([]netip.Prefix, 1) }, []string{"Subnets[0] |"}, nil},
@@ -104,7 +103,7 @@ func jsonText(v any) string {
 }
 
 func TestPlanNetworkVXLANPort(t *testing.T) {
-	tests := map[uint16][]string{0: nil, 4789: nil, 8472: {`{"Port":8472}`}}
+	tests := map[uint16][]hns.VXLANPort{0: nil, 4789: nil, 8472: {{Port: 8472}}}
 	for port, want := range tests {
 		intent := fjord()
 		intent.VXLANPort = port
@@ -112,11 +111,7 @@ func TestPlanNetworkVXLANPort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		for _, p := range hns.PoliciesOf[hns.RawPolicy](plan.Network.Policies) {
-			got = append(got, string(p.Settings))
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, hns.PoliciesOf[hns.VXLANPort](plan.Network.Policies)); diff != "" {
 			t.Errorf("port %d (-want +got):\n%s", port, diff)
 		}
 	}
@@ -183,7 +178,9 @@ func TestPlanHostEndpointErrors(t *testing.T) {
 		{"nil", nil, []string{"Network |"}},
 		{"not read from HNS", change("network-l2bridge", func(n *hns.Network) { n.ID = hns.ID{} }), []string{"Network.ID |"}},
 		{"Overlay", network(t, "network-overlay"), []string{"unsupported: Network |"}},
-		{"NAT", change("network-l2bridge", func(n *hns.Network) { n.Type = hns.NAT }), []string{"unsupported: Network.Type |"}},
+		{"NAT", change("network-l2bridge", func(n *hns.Network) { n.Type = hns.NAT }), []string{"unsupported: Network |"}},
+		{"L2Tunnel", change("network-l2bridge", func(n *hns.Network) { n.Type = hns.L2Tunnel }), []string{"unsupported: Network |"}},
+		{"Transparent", change("network-l2bridge", func(n *hns.Network) { n.Type = hns.Transparent }), []string{"unsupported: Network |"}},
 		{"no mode", change("network-l2bridge", func(n *hns.Network) { n.Type = hns.ICS }), []string{"unsupported: Network.Type | ICS"}},
 		{"no subnet", change("network-l2bridge", func(n *hns.Network) { n.IPAMs = nil }), []string{"Network.Subnets |"}},
 		{"two subnets", change("network-l2bridge", func(n *hns.Network) {

@@ -14,8 +14,9 @@ type ReservedAddress struct {
 
 // Reserved returns the addresses of a pod subnet that IPAM must not hand out,
 // each once, with the reason: the network address, the gateway of the HNS
-// subnet, the node's own endpoint where pods are led through it, the IPv4
-// broadcast address, then extra. host-local by itself keeps only network+1
+// subnet, the node's own endpoint where pods are led through it, on L2Tunnel
+// the two addresses after the gateway, which Azure keeps for its name servers,
+// the IPv4 broadcast address, then extra. host-local by itself keeps only network+1
 // and the last address back, so with flannel's host-gw the first pod got the
 // address of the node's endpoint.
 //
@@ -43,6 +44,11 @@ func Reserved(mode Mode, subnet netip.Prefix, rule GatewayRule, gateway netip.Ad
 		inside(gateway, "gateway of the HNS subnet")
 		if mode.rule(rule) == GatewayHostEndpoint {
 			inside(hostEndpoint(subnet), "endpoint of the node, the pods' gateway")
+		}
+		if mode.traits().azure { // Azure Virtual Network FAQ: the first four addresses and the last
+			dns := hostEndpoint(subnet)
+			inside(dns, "kept by Azure for its name servers")
+			inside(dns.Next(), "kept by Azure for its name servers")
 		}
 		inside(broadcast(subnet), "broadcast address")
 	}
