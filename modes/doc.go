@@ -16,6 +16,9 @@
 //	host, err := modes.PlanHostEndpoint(n)      // the pods' gateway, to be attached to the node
 //	pod, err := modes.PlanPodEndpoint(modes.PodIntent{Name: "3f2a_cbr0", Network: n, Addresses: fromIPAM})
 //
+// What a mode makes of each type of policy is data too ([Mode.Rule]), and
+// [CheckNetwork] and [CheckEndpoint] hold a document against it.
+//
 // # What it is not
 //
 // The package is pure: it never talks to HNS, never looks at the machine it

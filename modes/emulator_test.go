@@ -64,6 +64,7 @@ func TestPlansAgainstTheEmulator(t *testing.T) {
 						t.Fatal(err)
 					}
 					made := makeEndpoint(t, c, v, modes.L2Bridge, host)
+					wantClean(t, modes.CheckEndpoint(n, made))
 					if err := c.Endpoints.AttachHost(t.Context(), made.ID); err != nil {
 						t.Fatal(err)
 					}
@@ -75,6 +76,9 @@ func TestPlansAgainstTheEmulator(t *testing.T) {
 						t.Fatal(err)
 					}
 					made := makeEndpoint(t, c, v, modes.Mode(n.Type), e)
+					if made != nil {
+						wantClean(t, modes.CheckEndpoint(n, made))
+					}
 					if made != nil && !strings.Contains(tt.name, "DHCP") && !strings.Contains(tt.name, "accelerated") {
 						wantReachable(t, n, made)
 					}
@@ -107,6 +111,7 @@ func makeNetwork(t *testing.T, c *hns.Client, v hns.Version, in modes.NetworkInt
 	if n, err = c.Networks.ByID(t.Context(), n.ID); err != nil {
 		t.Fatal(err)
 	}
+	wantClean(t, modes.CheckNetwork(n))
 	return n
 }
 

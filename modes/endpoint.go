@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -138,7 +137,7 @@ func (p *podPlan) address(path string, a netip.Prefix) {
 	if !ok {
 		// A stale subnet.env gives addresses that are routed to another node
 		// (flannel-io/flannel#556).
-		p.bad.field(path, a.String(), "lies outside the subnets of network %q: %s", p.in.Network.Name, p.subnetTexts())
+		p.bad.field(path, a.String(), "lies outside the subnets of network %q: %s", p.in.Network.Name, prefixTexts(p.in.Network))
 		return
 	}
 	if a.Bits() < s.Prefix.Bits() {
@@ -153,17 +152,6 @@ func (p *podPlan) address(path string, a netip.Prefix) {
 	}
 	p.placed = append(p.placed, placed{path, a.Addr(), s})
 	p.ep.IPConfigs = append(p.ep.IPConfigs, ipConfig(a.Addr(), s))
-}
-
-func (p *podPlan) subnetTexts() string {
-	var texts []string
-	for _, s := range p.in.Network.Subnets() {
-		texts = append(texts, s.Prefix.String())
-	}
-	if texts == nil {
-		return "none"
-	}
-	return strings.Join(texts, ", ")
 }
 
 func (p *podPlan) routes() {

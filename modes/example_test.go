@@ -197,3 +197,91 @@ func ExamplePlanPodEndpoint_reserved() {
 	fmt.Println(err)
 	// Output: modes: plan pod endpoint "3f2a_cbr0": Addresses[0]: "10.50.3.2/24": reserved in 10.50.3.0/24: endpoint of the node, the pods' gateway
 }
+
+func ExampleNetworkPlan_Requirements() {
+	plan, err := modes.PlanNetwork(modes.NetworkIntent{
+		Mode: modes.L2Bridge, Name: "cbr0", Subnets: prefixes("10.50.3.0/24", "fd00:50:3::/64"),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server2019 := hns.Version{Major: 9, Minor: 5} // what client.Version or client.Require would ask HNS
+	for _, r := range plan.Requirements() {
+		fmt.Println(r, "-", r.Feature.In(server2019))
+	}
+	// Output:
+	// V2Api: documents of schema 2 - true
+	// IPv6DualStack for Ipams[0].Subnets[1]: an IPv6 subnet - false
+}
+
+func ExampleEndpointRequirements() {
+	pod := &hns.Endpoint{Policies: modes.LoopbackDSR(netip.MustParseAddr("10.50.3.7"))}
+	for _, r := range modes.EndpointRequirements(modes.L2Bridge, pod) {
+		fmt.Println(r)
+	}
+	// Output:
+	// V2Api: documents of schema 2
+	// DSR for Policies[0]: the pod reaches itself through a service (loopback DSR)
+}
+
+func ExampleMode_Rule() {
+	for _, m := range modes.All() {
+		r := m.Rule(modes.OnEndpoint, "PortMapping")
+		fmt.Printf("%s: %s (%s)\n", m, r.Verdict, r.Certainty)
+	}
+	r := modes.L2Bridge.Rule(modes.OnEndpoint, "PA")
+	fmt.Printf("PA: %s, %s\n", r.Verdict, r.Fix)
+	// Output:
+	// L2Bridge: legal (seen)
+	// L2Tunnel: legal (assumed)
+	// Overlay: legal (tested)
+	// Transparent: forbidden (documented)
+	// NAT: legal (client)
+	// PA: forbidden, write ProviderAddress, with its members inside Settings
+}
+
+func ExampleMode_Rules() {
+	for _, r := range modes.Overlay.Rules() {
+		if r.Verdict == modes.Required {
+			fmt.Printf("%s of the %s: %s\n", r.Type, r.On, r.Reason)
+		}
+	}
+	// Output:
+	// VSID of the subnet: the VNI that keeps the network apart, 4096 to 16777214
+	// ProviderAddress of the endpoint: peers send to the node that carries the pod
+}
+
+func ExampleCheckNetwork() {
+	n := exampleNetwork()
+	n.Type = hns.NAT
+	n.Policies = []hns.NetworkPolicy{hns.NetAdapterName{Name: "Ethernet"}}
+	for _, f := range modes.CheckNetwork(n) {
+		fmt.Println(f)
+	}
+	// Output:
+	// Policies[0]: warning: "NetAdapterName": does nothing on NAT: the switch is inside the node; there is no adapter to choose; remove it
+}
+
+func ExampleCheckEndpoint() {
+	n := exampleNetwork()
+	fs := modes.CheckEndpoint(n, &hns.Endpoint{
+		Network:   n.ID,
+		IPConfigs: []hns.IPConfig{{Address: netip.MustParseAddr("10.50.8.7"), PrefixLength: 24}},
+	})
+	for _, f := range fs {
+		fmt.Println(f)
+	}
+	fmt.Println("worst:", modes.Worst(fs))
+	// Output:
+	// IpConfigurations[0].IpAddress: error: "10.50.8.7": lies outside the subnets of network "cbr0": 10.50.3.0/24; take an address of the node's subnet; a stale subnet.env gives others (flannel-io/flannel#556)
+	// worst: error
+}
+
+func ExampleFindingsOf() {
+	_, err := modes.PlanNetwork(modes.NetworkIntent{Mode: modes.Overlay, Name: "fjord", Subnets: prefixes("10.60.4.0/24"), VNI: 1})
+	for _, f := range modes.FindingsOf(err) {
+		fmt.Println(f.Path, f.Value, f.Reason)
+	}
+	// Output: VNI 1 HNS takes a VNI of 4096 to 16777214
+}

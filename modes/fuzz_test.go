@@ -3,6 +3,7 @@ package modes_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -50,6 +51,25 @@ func FuzzPlanPodEndpoint(f *testing.F) {
 	})
 }
 
+// policyPaths are the paths of the user's own policies, which come first.
+func policyPaths(ps []hns.EndpointPolicy) []string {
+	var out []string
+	for i := range ps {
+		out = append(out, fmt.Sprintf("Policies[%d]", i))
+	}
+	return out
+}
+
+// wantClean wants no error and no warning, save at the paths of others.
+func wantClean(t *testing.T, fs []modes.Finding, others ...string) {
+	t.Helper()
+	for _, f := range fs {
+		if f.Severity != modes.SeverityNote && !slices.Contains(others, f.Path) {
+			t.Errorf("the plan breaks a rule of its mode: %s", f)
+		}
+	}
+}
+
 // testNetworks are those of testdata/hns.
 var testNetworks = []string{
 	"network-l2bridge", "network-l2bridge-dual", "network-l2tunnel", "network-l2tunnel-dual", "network-overlay",
@@ -91,6 +111,7 @@ func FuzzPlanNetwork(f *testing.F) {
 			t.Fatalf("refused by the client: %v", err)
 		}
 		subnetsHaveGateways(t, in, n)
+		wantClean(t, modes.CheckNetwork(plan.Network))
 		if len(plan.Requirements()) == 0 {
 			t.Fatal("no requirements")
 		}
@@ -124,6 +145,7 @@ func checkPod(t *testing.T, in modes.PodIntent, e *hns.Endpoint) {
 			t.Fatalf("address %s, gateway %s of %s", c.Prefix(), g, in.Addresses[i])
 		}
 	}
+	wantClean(t, modes.CheckEndpoint(in.Network, e), policyPaths(in.Policies)...)
 	var users bool
 	for _, p := range in.Policies {
 		users = users || hns.CheckEndpointPolicy(p) != nil

@@ -105,6 +105,7 @@ func (g goldens) network(t *testing.T, name string, in modes.NetworkIntent) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wantClean(t, modes.CheckNetwork(plan.Network))
 	var rec recorder
 	c := hns.New(&rec, nil)
 	if _, err := c.Networks.Create(t.Context(), plan.Network); err != nil {

@@ -66,12 +66,13 @@ func EndpointRequirements(mode Mode, e *hns.Endpoint) []Requirement {
 		return r
 	}
 	for i, p := range e.Policies {
-		if p == nil {
+		policyType, ok := typeOf(p)
+		if !ok {
 			continue
 		}
 		path := fmt.Sprintf("Policies[%d]", i)
-		if f := mode.Rule(OnEndpoint, p.PolicyType()).Feature; f.Name != "" {
-			r.add(f, path, "the policy "+p.PolicyType())
+		if f := mode.Rule(OnEndpoint, policyType).Feature; f.Name != "" {
+			r.add(f, path, "the policy "+policyType)
 		}
 		if nat, ok := asOutBoundNAT(p); ok && len(nat.Destinations) > 0 && !nat.VirtualIP.IsValid() {
 			r.add(hns.FeatureDSR, path, "the pod reaches itself through a service (loopback DSR)")
@@ -95,11 +96,12 @@ func bridged(m Mode) bool { return m == L2Bridge || m == L2Tunnel }
 
 func networkPolicyNeeds(r *requirements, path string, mode Mode, ps []hns.NetworkPolicy) {
 	for i, p := range ps {
-		if p == nil {
+		policyType, ok := typeOf(p)
+		if !ok {
 			continue
 		}
-		if f := mode.Rule(OnNetwork, p.PolicyType()).Feature; f.Name != "" {
-			r.add(f, fmt.Sprintf("%s[%d]", path, i), "the policy "+p.PolicyType())
+		if f := mode.Rule(OnNetwork, policyType).Feature; f.Name != "" {
+			r.add(f, fmt.Sprintf("%s[%d]", path, i), "the policy "+policyType)
 		}
 	}
 }

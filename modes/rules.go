@@ -1,6 +1,7 @@
 package modes
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -113,6 +114,15 @@ func (m Mode) Rules() []Rule {
 var schema1Types = map[string]string{
 	"nat": "PortMapping", "pa": "ProviderAddress", "route": "SDNRoute", "proxy": "L4Proxy",
 	"isolation": "VSID or VLAN, on the subnet", "elb": "a load balancer", "vnet": "ProviderAddress",
+}
+
+// typeOf returns the type of a policy; false for nil and for a pointer, which
+// are no policies, and on which a call would panic.
+func typeOf(p interface{ PolicyType() string }) (string, bool) {
+	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer {
+		return "", false
+	}
+	return p.PolicyType(), true
 }
 
 // cell is one verdict of the table.

@@ -36,7 +36,7 @@ func adapterRules() []ruleRow {
 	adapter := func(source string) cell {
 		return legal(ByClient, source, "chooses the adapter; at create only")
 	}
-	noAdapter := harmless(Documented, archPage, noBinding)
+	noAdapter := harmless(Assumed, archPage+"; that HNS takes it is our reading", noBinding)
 	return []ruleRow{
 		{on: OnNetwork, policyType: "SourceMacAddress",
 			bridge:      legal(Documented, schemaNet, "the MAC address that pods' packets get; at create only"),
