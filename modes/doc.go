@@ -19,6 +19,9 @@
 // What a mode makes of each type of policy is data too ([Mode.Rule]), and
 // [CheckNetwork] and [CheckEndpoint] hold a document against it.
 //
+// [Recommend] ranks the modes for a cluster with Linux nodes in it, each verdict
+// with its reasons and with what has to be done.
+//
 // # What it is not
 //
 // The package is pure: it never talks to HNS, never looks at the machine it
