@@ -109,7 +109,10 @@ func (c *Client) do(ctx context.Context, op, ref string, req Request) (Response,
 	if err != nil {
 		e := &Error{Op: op, Verb: req.Verb, Kind: req.Kind, Ref: ref, Err: err}
 		var be *BackendError
-		if errors.As(err, &be) && be != nil {
+		switch found := errors.As(err, &be); {
+		case found && be == nil: // it would panic in errors.Is
+			e.Err = errors.New("the backend failed with a nil *BackendError")
+		case found:
 			e.Code, e.Text = be.Code, be.Text
 			if err == error(be) { //nolint:errorlint // whether it is the error itself
 				e.Err = be.Err

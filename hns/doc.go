@@ -5,13 +5,32 @@
 // a virtual switch; an endpoint is a port of a network with addresses, routes
 // and policies; a namespace is the network compartment of a pod, to which
 // endpoints are added. A load balancer spreads what is sent to a virtual
-// address over endpoints; SDN route objects lead their traffic. Every type here compiles on every operating system;
-// only the backend that [Open] uses needs Windows.
+// address over endpoints; SDN route objects lead their traffic. Every type here
+// compiles on every operating system; only the backend that [Open] uses needs
+// Windows.
 //
 //	c, err := hns.Open(nil)
 //	n, err := c.Networks.ByName(ctx, "flannel.4096")
 //	ep, err := c.Endpoints.Create(ctx, &hns.Endpoint{Network: n.ID, Name: "pod_flannel.4096"})
 //	err = c.Namespaces.AddEndpoint(ctx, ns, ep.ID)
+//
+// # What is where
+//
+//   - One object at a time: [Client] has a service for each kind, such as
+//     [NetworkService] and [EndpointService], with verbs that are one call of HNS
+//     each: Create, ByID, ByName, List, AddPolicies, Delete.
+//   - An object as it should be: Ensure of [NetworkService], [EndpointService],
+//     [NamespaceService] and [LoadBalancerService], and EnsurePolicies of
+//     networks, create, keep, repair or refuse. The [Decision] says which and
+//     why, also as a dry run ([EnsureOptions]).
+//   - A pod's endpoint: [Client.Attach] makes it and puts it into the namespace as
+//     one step, [Client.Detach] takes it away by its name alone, and
+//     [Client.Verify] says what differs from what it should be.
+//   - The whole node: [Client.Snapshot] reads everything; [ParseSnapshot] reads it
+//     back, and the emulator loads it.
+//   - Failures: [Error], its sentinels, and [Explain] for the usual cause and cure.
+//   - Policies: one struct for each policy type of HNS, [RawPolicy] for the rest,
+//     [PoliciesOf] to read them.
 //
 // # Client and backends
 //

@@ -181,7 +181,7 @@ func TestEnsureEndpointOthers(t *testing.T) {
 
 	n.must(n.Namespaces.AddEndpoint(t.Context(), podNS, e.ID))
 	_, d, err := n.Endpoints.EnsureHost(t.Context(), n.bridge(), &hns.EnsureOptions{Drift: hns.DriftRecreate})
-	wantIs(t, err, hns.ErrAttached)
+	wantIs(t, err, hns.ErrAttached, hns.ErrDrift)
 	decided(t, d, hns.ActionRefuse, "State")
 
 	n.endpoint(hns.Endpoint{Name: "lake_ep"}, hns.ID{})
@@ -219,7 +219,7 @@ func TestEnsureNamespace(t *testing.T) {
 
 	n.endpoint(hns.Endpoint{Name: "x"}, podNS)
 	_, _, err := n.Namespaces.Ensure(t.Context(), &hns.Namespace{ID: podNS, Type: hns.NamespaceGuest}, &hns.EnsureOptions{Drift: hns.DriftRecreate})
-	wantIs(t, err, hns.ErrInUse)
+	wantIs(t, err, hns.ErrInUse, hns.ErrDrift)
 
 	n.h.Inject(emulator.Fault{Verb: hns.VerbCreate, Code: hns.CodeAlreadyExists, After: true})
 	_, d, err := n.Namespaces.Ensure(t.Context(), &hns.Namespace{ID: podID2}, nil)

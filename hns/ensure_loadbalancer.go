@@ -176,7 +176,7 @@ func (s *LoadBalancerService) change(ctx context.Context, l *LoadBalancer) (*Loa
 		return nil, err
 	}
 	if left := slices.Concat(compareKeys(l, now), compareLoadBalancers(l, now)); len(left) > 0 {
-		return now, ensureFailed(KindLoadBalancer, l.ID.String(), fmt.Errorf("HNS accepted the change and did not carry it out: %w",
+		return now, ensureFailed(KindLoadBalancer, l.ID.String(), fmt.Errorf("%w: HNS accepted the change and did not carry it out: %w", ErrUnsupported,
 			&DriftError{Kind: KindLoadBalancer, Ref: strings.TrimSpace(l.where()), ID: l.ID, Differences: left}))
 	}
 	return now, nil

@@ -200,7 +200,8 @@ func TestEnsureLoadBalancerChangeIgnored(t *testing.T) {
 	n.must(err)
 	_, d, err := n.LoadBalancers.Ensure(t.Context(), webService(b), nil)
 	decided(t, d, hns.ActionRepair, "HostComputeEndpoints")
-	if !errors.Is(err, hns.ErrDrift) || !strings.Contains(err.Error(), "did not carry it out") {
+	wantIs(t, err, hns.ErrDrift, hns.ErrUnsupported)
+	if !strings.Contains(err.Error(), "did not carry it out") || !strings.Contains(hns.Explain(err), "made anew") {
 		t.Errorf("error %v", err)
 	}
 }

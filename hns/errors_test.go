@@ -227,8 +227,10 @@ func TestErrorCauses(t *testing.T) {
 	}
 	var typedNil *hns.BackendError
 	broken := backend(func(hns.Request) (hns.Response, error) { return hns.Response{}, typedNil })
-	if err := operations["get network"](t.Context(), hns.New(broken, nil)); err == nil {
-		t.Error("a nil *BackendError is success")
+	err = operations["get network"](t.Context(), hns.New(broken, nil))
+	wantIs(t, err)
+	if err == nil || !strings.Contains(err.Error(), "nil *BackendError") || hns.Explain(err) != "" {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -1,70 +1,101 @@
 package hns
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // Explain returns the usual cause of an error of this package and what helps,
 // in one line of English for people who read logs; "" where nothing is known.
-// It goes by codes and operations, never by message texts. Of several errors
-// that are joined, the first that is known is explained.
+// It goes by codes, operations and types, never by message texts. Of several
+// errors that are joined, the first that is known is explained: failures of HNS
+// before what has no code, and that before values that were refused.
 func Explain(err error) string {
-	text, coded := "", false
-	eachError(err, func(e *Error) {
-		coded = coded || e.Code != 0
-		if text == "" {
-			text = explainCode(e)
-		}
-	})
-	if text != "" {
-		return text
-	}
-	var lacks *FeatureError
-	if errors.As(err, &lacks) {
-		return fmt.Sprintf("This Windows is too old for %s, which came with %s. Update Windows, or do without.", lacks.Feature.Name, lacks.Feature.Windows)
-	}
-	for _, s := range sentinelHelp {
-		if errors.Is(err, s.err) {
-			return s.help
-		}
-	}
-	if !coded && errors.Is(err, ErrNotFound) {
-		return "Nothing has that name on this node. Names are compared exactly, letter case included."
-	}
-	for _, f := range FieldErrors(err) {
-		if f.Rule != "" {
-			return fmt.Sprintf("It was refused before HNS saw it, since HNS is known not to take it. If this Windows does, Options.Allow with %q lifts the check.", f.Rule)
-		}
-	}
-	return ""
-}
-
-// eachError calls f for each *Error in err, however it is wrapped or joined.
-func eachError(err error, f func(*Error)) {
-	switch e := err.(type) { //nolint:errorlint // takes the tree apart itself
-	case *Error:
-		f(e)
-		eachError(e.Err, f)
-	case interface{ Unwrap() error }:
-		eachError(e.Unwrap(), f)
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			eachError(inner, f)
-		}
-	}
-}
-
-func explainCode(e *Error) string {
-	if e.Code == 0 {
-		return ""
-	}
-	for _, k := range []errorKey{{e.Verb, e.Kind, e.Code}, {0, e.Kind, e.Code}, {0, 0, e.Code}} {
-		if s, ok := codeHelp[k]; ok {
+	for _, explain := range []func(error) string{explainFailure, explainSentinel, explainField} {
+		if s := firstKnown(err, explain); s != "" {
 			return s
 		}
 	}
 	return ""
+}
+
+// firstKnown asks explain about each error in err, the outermost first, however
+// they are wrapped or joined.
+func firstKnown(err error, explain func(error) string) string {
+	if err == nil {
+		return ""
+	}
+	if s := explain(err); s != "" {
+		return s
+	}
+	switch e := err.(type) { //nolint:errorlint // takes the tree apart itself
+	case interface{ Unwrap() error }:
+		return firstKnown(e.Unwrap(), explain)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if s := firstKnown(inner, explain); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// explainFailure explains what is known by its type or its code.
+func explainFailure(err error) string {
+	switch e := err.(type) { //nolint:errorlint // firstKnown takes the tree apart
+	case *Error:
+		return explainCode(e.Verb, e.Kind, e.Code)
+	case *BackendError:
+		return explainCode(0, 0, e.Code)
+	case *FeatureError:
+		return fmt.Sprintf("This Windows is too old for %s, which came with %s. Update Windows, or do without.", e.Feature.Name, e.Feature.Windows)
+	case *GhostError:
+		return helpGhost
+	case *ConflictError:
+		return fmt.Sprintf("The network %q (%s) stands in the way: %s. Use that one, delete it when nothing needs it, or ask for another subnet or adapter.", e.Name, e.ID, e.Reason)
+	}
+	return ""
+}
+
+func explainCode(v Verb, k Kind, c Code) string {
+	if c == 0 {
+		return ""
+	}
+	for _, key := range []errorKey{{v, k, c}, {0, k, c}, {0, 0, c}} {
+		if s, ok := codeHelp[key]; ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// explainSentinel explains a sentinel that stands in the tree itself. What a
+// code means is not looked at: where the code has no explanation, the sentinel's
+// would be about something else.
+func explainSentinel(err error) string {
+	if d, ok := err.(*DriftError); ok { //nolint:errorlint // firstKnown takes the tree apart
+		if d.Err != nil {
+			return "It is there, not as wanted, and was not made anew, since what the error names stands in the way. Free it, or use it as it is with EnsureOptions.Drift set to DriftKeep."
+		}
+		return helpDrift
+	}
+	for _, s := range sentinelHelp {
+		if err == s.err { //nolint:errorlint // firstKnown takes the tree apart
+			return s.help
+		}
+	}
+	return ""
+}
+
+func explainField(err error) string {
+	f, ok := err.(*FieldError) //nolint:errorlint // firstKnown takes the tree apart
+	switch {
+	case !ok:
+		return ""
+	case f.Rule != "":
+		return fmt.Sprintf("It was refused before HNS saw it, since HNS is known not to take it. If this Windows does, Options.Allow with %q lifts the check.", f.Rule)
+	case f.Path == "":
+		return "The value cannot be used as it stands. The error says what is wrong with it; no option lifts the check."
+	}
+	return fmt.Sprintf("The value of %s cannot be used as it stands. The error says what is wrong with it; no option lifts the check.", f.Path)
 }
 
 // sentinelHelp is for errors without a code.
@@ -76,15 +107,31 @@ var sentinelHelp = []struct {
 	{ErrOutcomeUnknown, "HNS did not answer in time and may still do what was asked. Read the object before trying again; HNS can take a minute when it makes a virtual switch, and a call that never comes back means that the service hangs."},
 	{ErrNotSent, "Nothing was sent: the context was done before, or as many calls as Options.MaxInFlight allows wait for HNS. If they never come back, the service hangs and must be restarted."},
 	{ErrLeftBehind, "A clean-up failed as well. Look for what the error names, and delete it by hand or with the next DEL."},
-	{ErrAmbiguous, "Names of endpoints are not unique. Delete the leftovers among them by their ids."},
+	{ErrAmbiguous, "Names of endpoints are not unique, and load balancers have none. Delete the leftovers among what the error lists by their ids."},
+	{ErrDrift, helpDrift},
+	{ErrNotFound, "Nothing of that name or id is on this node. Names are compared exactly, letter case included."},
+	{ErrExists, "Something of that name, id, address or port is there already. Look at it: use it, or delete it and try again."},
+	{ErrAddressInUse, "Another endpoint of the network has the address, or HNS keeps it for itself. List the endpoints of the network, and keep such addresses out of the IPAM's range."},
+	{ErrOverlap, "The subnet overlaps one of another network of the node. List the networks, and choose another subnet or delete the other network."},
+	{ErrAttached, "The endpoint is in use elsewhere: in another namespace, most often that of a former sandbox of the pod, by a container, or by the node. Detach it there first, or use another name."},
+	{ErrInUse, "Something on the node still uses it. Delete what uses it first: load balancers before endpoints, endpoints before networks."},
+	{ErrInvalid, "A value was refused. Where the error gives a path, it leads to the value."},
+	{ErrInvalidPolicy, "A policy was refused. Where the error gives a path, it leads to the policy."},
+	{ErrUnsupported, "This HNS cannot do it: the Windows is too old, or its edition or the type of the network does not have it. What cannot be changed in place can be deleted and made anew."},
+	{ErrUnavailable, helpDown},
+	{ErrDenied, helpRights},
+	{ErrDegraded, helpBad},
 }
 
 const (
-	helpDown = "The Host Networking Service is stopped, or starts anew. See Get-Service hns, start it, and try again; the first call after a restart may fail once more. Objects are there again when it runs, so do not take them for deleted."
-	helpGone = "It was deleted by another program, or with its network, or was lost in a reboot. For a delete that is as good as success; others must not rely on the id any more."
-	helpBusy = "Another endpoint of the node maps the same protocol and port, often one that a failed DEL left. List the endpoints and look at their PortMapping policies."
-	helpBad  = "The endpoint is in a bad state, most often since a policy holds a text that is no address or prefix, such as a mark in a configuration that nobody filled in. HNS takes such a policy and fails at the attach. Correct it, delete the endpoint and create it again."
-	helpOld  = "This Windows does not have the call. HNS as this package knows it comes with Windows Server 2019 and Windows 10 1809, and the feature Containers must be installed; some calls came later."
+	helpDown   = "The Host Networking Service is stopped, or starts anew. See Get-Service hns, start it, and try again; the first call after a restart may fail once more. Objects are there again when it runs, so do not take them for deleted."
+	helpGone   = "It was deleted by another program, or with its network, or was lost in a reboot. For a delete that is as good as success; others must not rely on the id any more."
+	helpBusy   = "Another endpoint of the node maps the same protocol and port, often one that a failed DEL left. List the endpoints and look at their PortMapping policies."
+	helpBad    = "The endpoint is in a bad state, most often since a policy holds a text that is no address or prefix, such as a mark in a configuration that nobody filled in. HNS takes such a policy and fails at the attach. Correct it, delete the endpoint and create it again."
+	helpGhost  = "HNS holds data of a network of that name that it no longer shows. Restart the service (Restart-Service hns) and try again; if that does not help, its data file HNS.data is stale, and removing it takes all networks of the node away. Creating the network under another name works at once."
+	helpDrift  = "An object stands in the place of the one that was asked for and differs from it in what HNS cannot change in place; the error lists where. Ask for what is there, use it as it is with EnsureOptions.Drift set to DriftKeep, or have it made anew with DriftRecreate."
+	helpRights = "HNS wants an elevated caller: an administrator, or SYSTEM as services and HostProcess containers are."
+	helpOld    = "This Windows does not have the call. HNS as this package knows it comes with Windows Server 2019 and Windows 10 1809, and the feature Containers must be installed; some calls came later."
 )
 
 // codeHelp is keyed as operationMeanings is; a zero verb or kind stands for
@@ -96,7 +143,7 @@ var codeHelp = map[errorKey]string{
 	{0, 0, CodeRPCCallFailed}:    helpDown,
 	{0, 0, CodeRPCCallFailedDNE}: helpDown,
 	{0, 0, CodeRPCNotRegistered}: helpDown,
-	{0, 0, CodeAccessDenied}:     "HNS wants an elevated caller: an administrator, or SYSTEM as services and HostProcess containers are.",
+	{0, 0, CodeAccessDenied}:     helpRights,
 	{0, 0, CodeProcNotFound}:     helpOld,
 	{0, 0, CodeModuleNotFound}:   helpOld,
 	{0, 0, CodeNotImplemented}:   helpOld,

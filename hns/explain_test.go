@@ -3,7 +3,11 @@ package hns_test
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
@@ -24,7 +28,6 @@ func TestExplain(t *testing.T) {
 		{"of another package", fs.ErrNotExist, ""},
 		{"code that says nothing", failed(hns.VerbCreate, hns.KindNetwork, 0x80004005), ""},
 		{"no code", failed(hns.VerbCreate, hns.KindNetwork, 0), ""},
-		{"complaint without a rule", plain(&hns.FieldError{Path: "Name", Reason: "missing"}), ""},
 
 		// One code, several operations.
 		{"address taken", failed(hns.VerbCreate, hns.KindEndpoint, hns.CodeObjectAlreadyExists), "DEL failed"},
@@ -49,7 +52,17 @@ func TestExplain(t *testing.T) {
 		{"joined, both known", errors.Join(failed(0, 0, hns.CodeSharingViolation), failed(0, 0, hns.CodeICSDisabled)), "netstat"},
 		{"inside another of ours", &hns.Error{Op: "x", Code: 0x80004005, Err: failed(0, 0, hns.CodeICSDisabled)}, "SharedAccess"},
 
+		{"of the backend itself", &hns.BackendError{Code: hns.CodeRPCUnavailable}, "Get-Service hns"},
+		{"a ghost", fmt.Errorf("node: %w", &hns.GhostError{Name: "lake", Err: failed(hns.VerbCreate, hns.KindNetwork, hns.CodeNetworkExists)}), "Restart-Service hns"},
+		{"another network", &hns.ConflictError{Reason: "it is on the adapter \"Ethernet\"", Name: "lake", ID: lake,
+			Err: failed(hns.VerbCreate, hns.KindNetwork, hns.CodeInvalidParameter)}, `The network "lake" (` + lake.String() + `) stands in the way: it is on the adapter "Ethernet".`},
+
 		// Without a code.
+		{"drift", plain(&hns.DriftError{Kind: hns.KindNetwork}), "DriftRecreate"},
+		{"drift of what is in use", &hns.DriftError{Kind: hns.KindNetwork, Err: fmt.Errorf("%w by endpoints", hns.ErrInUse)}, "was not made anew"},
+		{"complaint without a rule", plain(&hns.FieldError{Path: "Name", Reason: "missing"}), "value of Name"},
+		{"complaint about a value that stands alone", &hns.FieldError{Value: "x", Reason: "odd"}, "no option"},
+		{"complaint before what it comes to", fmt.Errorf("%w (%w)", &hns.FieldError{Path: "Id", Reason: "no such endpoint"}, hns.ErrNotFound), "letter case"},
 		{"feature", plain(lacks), "too old for TierAcl, which came with Windows 11, Windows Server 2025"},
 		{"operating system", plain(hns.ErrUnsupportedOS), "emulator"},
 		{"unknown", plain(hns.ErrOutcomeUnknown), "Read the object"},
@@ -92,4 +105,92 @@ func TestExplainCodes(t *testing.T) {
 	same(t, "codes without an explanation", map[hns.Code]bool{
 		0x80004005: true, hns.CodeRegistryFailure: true, hns.CodeLayerNotFound: true, hns.CodeVFPPortSettingNotFound: true,
 	}, silent)
+}
+
+// Every sentinel and every exported error type of the package has an
+// explanation; one that is new and has none fails here.
+func TestExplainIsComplete(t *testing.T) {
+	types := map[string]error{
+		"Error":         &hns.Error{Op: "list networks", Code: hns.CodeAccessDenied},
+		"BackendError":  &hns.BackendError{Code: hns.CodeAccessDenied},
+		"FieldError":    &hns.FieldError{Path: "Name", Reason: "missing"},
+		"FeatureError":  &hns.FeatureError{Feature: hns.FeatureTierACL},
+		"GhostError":    &hns.GhostError{Name: "lake", Err: hns.ErrExists},
+		"ConflictError": &hns.ConflictError{Name: "lake", Reason: "both are NAT", Err: hns.ErrOverlap},
+		"DriftError":    &hns.DriftError{},
+	}
+	wantSentinels, wantTypes := declaredErrors(t)
+	same(t, "sentinels in the table of these tests", wantSentinels, keys(sentinels))
+	same(t, "error types in the table of this test", wantTypes, keys(types))
+	said := map[string]string{}
+	explained := func(name string, err error) {
+		s := hns.Explain(err)
+		switch other := said[s]; {
+		case s == "":
+			t.Errorf("%s has no explanation", name)
+		case other != "":
+			t.Errorf("%s and %s are explained by the same words", name, other)
+		case !strings.HasSuffix(s, ".") || strings.Contains(s, "\n") || strings.Contains(s, "  ") || strings.ToUpper(s[:1]) != s[:1]:
+			t.Errorf("%s: %q", name, s)
+		}
+		said[s] = name
+	}
+	for name, err := range sentinels {
+		if name != "ErrDrift" && name != "ErrDenied" { // the examples of the types below say the same
+			explained(name, fmt.Errorf("x: %w", err))
+		}
+	}
+	for name, err := range types {
+		if name != "BackendError" { // as Error
+			explained(name, err)
+		}
+	}
+	for same, as := range map[error]error{hns.ErrDrift: types["DriftError"], hns.ErrDenied: types["Error"], types["BackendError"]: types["Error"]} {
+		if hns.Explain(same) != hns.Explain(as) {
+			t.Errorf("%v is explained by %q", same, hns.Explain(same))
+		}
+	}
+}
+
+// declaredErrors reads the exported sentinels and error types from the sources.
+func declaredErrors(t *testing.T) (values, types map[string]bool) {
+	t.Helper()
+	values, types = map[string]bool{}, map[string]bool{}
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for _, name := range n.Names {
+					if strings.HasPrefix(name.Name, "Err") {
+						values[name.Name] = true
+					}
+				}
+			case *ast.TypeSpec:
+				if n.Name.IsExported() && strings.HasSuffix(n.Name.Name, "Error") {
+					types[n.Name.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	return values, types
+}
+
+func keys[V any](m map[string]V) map[string]bool {
+	out := map[string]bool{}
+	for k := range m {
+		out[k] = true
+	}
+	return out
 }

@@ -145,4 +145,5 @@ var sentinels = map[string]error{
 	"ErrUnavailable": hns.ErrUnavailable, "ErrDenied": hns.ErrDenied, "ErrDegraded": hns.ErrDegraded,
 	"ErrAmbiguous": hns.ErrAmbiguous, "ErrNotSent": hns.ErrNotSent, "ErrOutcomeUnknown": hns.ErrOutcomeUnknown,
 	"ErrLeftBehind": hns.ErrLeftBehind, "ErrUnsupportedOS": hns.ErrUnsupportedOS,
+	"ErrDrift": hns.ErrDrift,
 }
