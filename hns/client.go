@@ -40,7 +40,14 @@ type Options struct {
 	// OnLate, if set, is told what became of a call whose context ended before
 	// HNS answered. It runs on a goroutine of its own.
 	OnLate func(LateResult)
-	// Observe, if set, is told of every call when it is over for the caller.
+	// NoRetry has every request sent once. Otherwise a read that HNS lost as its
+	// service started anew (RPC_S_CALL_FAILED, RPC_S_CALL_FAILED_DNE), and the
+	// delete of a load balancer that failed, which Windows Server 2019 does at
+	// times, are sent once more, at once, unless the context is done. Creates and
+	// modifies never are.
+	NoRetry bool
+	// Observe, if set, is told of every call when it is over for the caller; of
+	// a call that was sent again, too.
 	// It must be quick and safe for concurrent use.
 	Observe func(Call)
 	// Logger, if set, gets a line per call at debug level. Documents are never
@@ -101,8 +108,18 @@ func New(b Backend, opts *Options) *Client {
 	return c
 }
 
-// do sends one request and wraps its failure. ref names the object in errors.
+// do sends a request, twice where that is known to help and to do no harm, and
+// wraps its failure. ref names the object in errors.
 func (c *Client) do(ctx context.Context, op, ref string, req Request) (Response, error) {
+	resp, err := c.once(ctx, op, ref, req)
+	if err != nil && !c.opts.NoRetry && worthRepeating(req, err) {
+		return c.again(ctx, op, ref, req, err)
+	}
+	return resp, err
+}
+
+// once sends a request and wraps its failure.
+func (c *Client) once(ctx context.Context, op, ref string, req Request) (Response, error) {
 	start := time.Now()
 	resp, err := c.send(ctx, req)
 	var code Code
