@@ -81,7 +81,7 @@ var addCalls = []call{
 var delCalls = []call{{hns.VerbList, hns.KindEndpoint}, {hns.VerbModify, hns.KindNamespace}, {hns.VerbDelete, hns.KindEndpoint}}
 
 // codes are failures of several kinds: refused, gone, unavailable.
-var codes = []hns.Code{hns.CodeAccessDenied, hns.CodeElementNotFound, hns.CodeRPCCallFailed}
+var codes = []hns.Code{hns.CodeAccessDenied, hns.CodeElementNotFound, hns.CodeRPCUnavailable}
 
 // Each call of an ADD fails, before or after its effect. Whatever ADD says, no
 // address is free that HNS has; the DEL that follows leaves nothing
