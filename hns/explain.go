@@ -167,6 +167,7 @@ var codeHelp = map[errorKey]string{
 	{0, 0, CodeICSDisabled}:                                  "The service SharedAccess is disabled, and networks of type ICS need it.",
 	{0, 0, CodeVFPNotAllowed}:                                "This edition of Windows has no virtual filtering platform, so it has no L2Bridge and Overlay networks.",
 	{VerbModify, KindNetwork, CodeInvalidNetworkType}:        "The network's type does not take it: RemoteSubnetRoute and HostRoute are for Overlay.",
+	{VerbModify, KindNetwork, CodeRequestUnsupported}:        "This HNS does not change that on a live network; subnets are the usual case. Make the network anew with what it should have: Ensure with DriftRecreate does, when no endpoint is on it.",
 	{VerbModify, KindNetwork, CodePolicyExists}:              "The network has such a policy already. A RemoteSubnetRoute for the prefix must be removed before one with another address or MAC is added.",
 	{0, 0, CodeSharedSwitchModification}:                     "Several networks share the switch, so HNS does not change it for one of them.",
 	{0, 0, CodeHasReferences}:                                "Something still refers to it: delete load balancers before endpoints, nested sets before the sets they name, endpoints before their subnet.",

@@ -54,6 +54,14 @@ func TestRequests(t *testing.T) {
 		{"namespace_delete", func(c *hns.Client) error { return c.Namespaces.Delete(t.Context(), podNS) }},
 		{"namespace_add_endpoint", func(c *hns.Client) error { return c.Namespaces.AddEndpoint(t.Context(), podNS, podID) }},
 		{"namespace_remove_endpoint", func(c *hns.Client) error { return c.Namespaces.RemoveEndpoint(t.Context(), podNS, podID) }},
+		{"namespace_add_container", func(c *hns.Client) error { return c.Namespaces.AddContainer(t.Context(), podNS, "sbx-01") }},
+		{"namespace_remove_container", func(c *hns.Client) error { return c.Namespaces.RemoveContainer(t.Context(), podNS, "sbx-01") }},
+		{"endpoint_add_port", func(c *hns.Client) error {
+			return c.Endpoints.AddPort(t.Context(), podID, hns.VMPort{ID: vipID, NIC: "a & b", VM: routeID})
+		}},
+		{"endpoint_remove_port", func(c *hns.Client) error {
+			return c.Endpoints.RemovePort(t.Context(), podID, hns.VMPort{ID: vipID})
+		}},
 		{"endpoint_update_policies", func(c *hns.Client) error { return c.Endpoints.UpdatePolicies(t.Context(), podID, rules...) }},
 		{"endpoint_remove_policies", func(c *hns.Client) error { return c.Endpoints.RemovePolicies(t.Context(), podID, rules[0]) }},
 		{"network_update_policies", func(c *hns.Client) error { return c.Networks.UpdatePolicies(t.Context(), lake, sets...) }},

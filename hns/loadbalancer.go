@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -225,6 +226,29 @@ func (l *LoadBalancer) checkFamilies() []*FieldError {
 		check(fmt.Sprintf("FrontendVIPs[%d]", i), a)
 	}
 	return bad
+}
+
+// Warnings returns what is suspected to fail or to be useless, and is sent all the
+// same, since HNS is not known to refuse it: backends that have addresses and
+// none of the load balancer's family. endpoints are those of the node; a backend
+// that is not among them is left out. Paths are as in the document, such as
+// "HostComputeEndpoints[0]".
+func (l *LoadBalancer) Warnings(endpoints []*Endpoint) []*FieldError {
+	family, v6 := "IPv4", l.Flags&LoadBalancerIPv6 != 0
+	if v6 {
+		family = "IPv6"
+	}
+	var out []*FieldError
+	for i, id := range l.Endpoints {
+		for _, e := range endpoints {
+			as := e.Addresses()
+			if e.ID == id && len(as) > 0 && !slices.ContainsFunc(as, func(a netip.Addr) bool { return a.Is6() == v6 }) {
+				out = append(out, &FieldError{Path: fmt.Sprintf("HostComputeEndpoints[%d]", i), Value: id.String(),
+					Reason: fmt.Sprintf("the endpoint has %s, and the load balancer is %s", joinTexts(as), family)})
+			}
+		}
+	}
+	return out
 }
 
 func (m LoadBalancerPortMapping) check() []*FieldError {

@@ -140,6 +140,33 @@ func createLoadBalancer(t *testing.T, l *hns.LoadBalancer, allow ...string) erro
 	return err
 }
 
+// What may be of use to nobody is named and sent all the same.
+func TestLoadBalancerWarnings(t *testing.T) {
+	v4, v6, both, none := mustID("2b000000-0000-4000-8000-000000000004"), mustID("2b000000-0000-4000-8000-000000000006"), podID, podID2
+	endpoint := func(id hns.ID, addresses ...string) *hns.Endpoint {
+		e := &hns.Endpoint{ID: id}
+		for _, a := range addresses {
+			e.IPConfigs = append(e.IPConfigs, hns.IPConfig{Address: addr(a)})
+		}
+		return e
+	}
+	node := []*hns.Endpoint{endpoint(v4, "10.50.3.4"), endpoint(v6, "fd00:50:3::6"), endpoint(both, "10.50.3.7", "fd00:50:3::7"), endpoint(none)}
+	for _, tt := range []struct {
+		flags hns.LoadBalancerFlags
+		want  []string
+	}{
+		{0, []string{"HostComputeEndpoints[1] | " + v6.String() + " | "}},
+		{hns.LoadBalancerIPv6, []string{"HostComputeEndpoints[0] | " + v4.String() + " | "}},
+	} {
+		l := hns.LoadBalancer{Endpoints: []hns.ID{v4, v6, both, none, vipID}, Flags: tt.flags}
+		var got []string
+		for _, w := range l.Warnings(node) {
+			got = append(got, complaints(w)...)
+		}
+		same(t, "warnings", tt.want, got)
+	}
+}
+
 // HNS does not say which backend is missing; the error does.
 func TestMissingBackends(t *testing.T) {
 	for _, code := range []hns.Code{hns.CodeInvalidJSONReference, hns.CodeEndpointNotFound} {

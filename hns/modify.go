@@ -103,15 +103,19 @@ func (s *NetworkService) UpdateExtension(ctx context.Context, id, extension ID, 
 	}{extension.String(), enable}})
 }
 
-// AddSubnets adds subnets to a live network (schema 2.6; several subnets take
-// Windows Server 2022, and L2Bridge, L2Tunnel or Overlay). HNS gives them ids:
-// read the network again for them.
+// AddSubnets adds subnets to a live network. Schema 2.6 has the request, for
+// L2Bridge, L2Tunnel and Overlay of Windows Server 2022; those who tried say that
+// HNS does not change the subnets of a network (microsoft/hcsshim#786), and the
+// emulator refuses it (ErrUnsupported). [NetworkService.Ensure] with DriftRecreate
+// gets there without it. Where it works, HNS gives the subnets ids: read the
+// network again for them.
 func (s *NetworkService) AddSubnets(ctx context.Context, id ID, subnets ...Subnet) error {
 	return s.modifySubnets(ctx, id, requestAdd, subnets)
 }
 
-// RemoveSubnets removes subnets from a live network. Only their ids and prefixes
-// are sent; give them as the network shows them.
+// RemoveSubnets removes subnets from a live network, with the reservations of
+// AddSubnets. Only their ids and prefixes are sent; give them as the network
+// shows them.
 func (s *NetworkService) RemoveSubnets(ctx context.Context, id ID, subnets ...Subnet) error {
 	return s.modifySubnets(ctx, id, requestRemove, subnets)
 }
@@ -136,13 +140,15 @@ func (s *NetworkService) modifySubnets(ctx context.Context, id ID, request strin
 	return s.modify(ctx, op, id, bad, modifyRequest{request, "Subnet", struct{ Subnets []wireSubnet }{docs}})
 }
 
-// AddIPSubnets adds IP subnets to a subnet of a live network (schema 2.6).
+// AddIPSubnets adds IP subnets to a subnet of a live network (schema 2.6), with
+// the reservations of AddSubnets.
 func (s *NetworkService) AddIPSubnets(ctx context.Context, id, subnet ID, ips ...IPSubnet) error {
 	return s.modifyIPSubnets(ctx, id, subnet, requestAdd, ips)
 }
 
-// RemoveIPSubnets removes IP subnets from a subnet of a live network. Only their
-// ids and prefixes are sent; give them as the network shows them.
+// RemoveIPSubnets removes IP subnets from a subnet of a live network, with the
+// reservations of AddSubnets. Only their ids and prefixes are sent; give them as
+// the network shows them.
 func (s *NetworkService) RemoveIPSubnets(ctx context.Context, id, subnet ID, ips ...IPSubnet) error {
 	return s.modifyIPSubnets(ctx, id, subnet, requestRemove, ips)
 }

@@ -74,6 +74,10 @@ func TestModifyRules(t *testing.T) {
 		"subnets of no network":   {c.Networks.AddSubnets(ctx, hns.ID{}), []string{"ID |  | "}},
 		"IP subnets":              {c.Networks.AddIPSubnets(ctx, lake, podID, pods4().IPSubnets[0], hostBits, hns.IPSubnet{}), []string{"IpSubnets[1].IpAddressPrefix | 10.50.4.1/25 | host-bits", "IpSubnets[2].IpAddressPrefix |  | "}},
 		"IP subnets of no subnet": {c.Networks.RemoveIPSubnets(ctx, lake, hns.ID{}), []string{"SubnetId |  | "}},
+		"port without id":         {c.Endpoints.AddPort(ctx, podID, hns.VMPort{NIC: "x"}), []string{"PortId |  | "}},
+		"port of no endpoint":     {c.Endpoints.RemovePort(ctx, hns.ID{}, hns.VMPort{ID: vipID}), []string{"ID |  | "}},
+		"container without id":    {c.Namespaces.AddContainer(ctx, podNS, ""), []string{"ContainerId |  | "}},
+		"container in nothing":    {c.Namespaces.RemoveContainer(ctx, hns.ID{}, "x"), []string{"ID |  | "}},
 		"IP subnets of nothing":   {c.Networks.AddIPSubnets(ctx, hns.ID{}, podID), []string{"ID |  | "}},
 	} {
 		same(t, name, tt.want, complaints(tt.err))
@@ -105,15 +109,19 @@ func TestModifyErrors(t *testing.T) {
 	c := hns.New(failing(hns.CodeRequestUnsupported, ""), nil)
 	ctx := t.Context()
 	for want, err := range map[string]error{
-		"update policies of endpoint " + podID.String(): c.Endpoints.UpdatePolicies(ctx, podID, hns.L2Driver{}),
-		"remove policies of endpoint " + podID.String(): c.Endpoints.RemovePolicies(ctx, podID, hns.L2Driver{}),
-		"update policies of network " + lake.String():   c.Networks.UpdatePolicies(ctx, lake, hns.AutomaticDNS{}),
-		"update DNS of network " + lake.String():        c.Networks.UpdateDNS(ctx, lake, hns.DNS{}),
-		"update extension of network " + lake.String():  c.Networks.UpdateExtension(ctx, lake, podID, true),
-		"add subnets of network " + lake.String():       c.Networks.AddSubnets(ctx, lake, pods6()),
-		"remove subnets of network " + lake.String():    c.Networks.RemoveSubnets(ctx, lake, pods6()),
-		"add IP subnets of network " + lake.String():    c.Networks.AddIPSubnets(ctx, lake, podID, pods4().IPSubnets[0]),
-		"remove IP subnets of network " + lake.String(): c.Networks.RemoveIPSubnets(ctx, lake, podID, pods4().IPSubnets[0]),
+		"update policies of endpoint " + podID.String():     c.Endpoints.UpdatePolicies(ctx, podID, hns.L2Driver{}),
+		"remove policies of endpoint " + podID.String():     c.Endpoints.RemovePolicies(ctx, podID, hns.L2Driver{}),
+		"update policies of network " + lake.String():       c.Networks.UpdatePolicies(ctx, lake, hns.AutomaticDNS{}),
+		"update DNS of network " + lake.String():            c.Networks.UpdateDNS(ctx, lake, hns.DNS{}),
+		"update extension of network " + lake.String():      c.Networks.UpdateExtension(ctx, lake, podID, true),
+		"add subnets of network " + lake.String():           c.Networks.AddSubnets(ctx, lake, pods6()),
+		"remove subnets of network " + lake.String():        c.Networks.RemoveSubnets(ctx, lake, pods6()),
+		"add IP subnets of network " + lake.String():        c.Networks.AddIPSubnets(ctx, lake, podID, pods4().IPSubnets[0]),
+		"add port to endpoint " + podID.String():            c.Endpoints.AddPort(ctx, podID, hns.VMPort{ID: vipID}),
+		"remove port from endpoint " + podID.String():       c.Endpoints.RemovePort(ctx, podID, hns.VMPort{ID: vipID}),
+		"add container to namespace " + podNS.String():      c.Namespaces.AddContainer(ctx, podNS, "x"),
+		"remove container from namespace " + podNS.String(): c.Namespaces.RemoveContainer(ctx, podNS, "x"),
+		"remove IP subnets of network " + lake.String():     c.Networks.RemoveIPSubnets(ctx, lake, podID, pods4().IPSubnets[0]),
 	} {
 		if want = "hns: " + want + ": HCN_E_REQUEST_UNSUPPORTED (0x803b0015)"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -171,6 +171,29 @@ func (s *NamespaceService) RemoveEndpoint(ctx context.Context, namespace, endpoi
 	return s.modify(ctx, requestRemove, namespace, endpoint)
 }
 
+// AddContainer puts a container into the namespace, as container runtimes do
+// when they start one in it; id is that of the compute system, any text. HNS
+// lists a container as often as it was added.
+func (s *NamespaceService) AddContainer(ctx context.Context, namespace ID, id string) error {
+	return s.modifyContainer(ctx, requestAdd, "add container to namespace", namespace, id)
+}
+
+// RemoveContainer takes a container out of the namespace, once. If it is not in
+// the namespace, or that is gone, the error is ErrNotFound.
+func (s *NamespaceService) RemoveContainer(ctx context.Context, namespace ID, id string) error {
+	return s.modifyContainer(ctx, requestRemove, "remove container from namespace", namespace, id)
+}
+
+func (s *NamespaceService) modifyContainer(ctx context.Context, request, op string, namespace ID, id string) error {
+	if namespace.IsZero() {
+		return zeroID(op, VerbModify, KindNamespace)
+	}
+	if id == "" {
+		return &Error{Op: op, Verb: VerbModify, Kind: KindNamespace, Ref: namespace.String(), Err: joinFields([]*FieldError{{Path: "ContainerId", Reason: "missing"}})}
+	}
+	return s.send(ctx, op, request, ResourceContainer, namespace, struct{ ContainerId string }{id})
+}
+
 func (s *NamespaceService) modify(ctx context.Context, request string, namespace, endpoint ID) error {
 	op := "add endpoint " + endpoint.String() + " to namespace"
 	if request == requestRemove {
@@ -179,8 +202,13 @@ func (s *NamespaceService) modify(ctx context.Context, request string, namespace
 	if namespace.IsZero() || endpoint.IsZero() {
 		return zeroID(op, VerbModify, KindNamespace)
 	}
+	return s.send(ctx, op, request, ResourceEndpoint, namespace, struct{ EndpointId string }{endpoint.String()})
+}
+
+// send keeps the members in the order in which hcsshim has them.
+func (s *NamespaceService) send(ctx context.Context, op, request, resource string, namespace ID, settings any) error {
 	return s.c.modify(ctx, op, KindNamespace, namespace, struct {
 		ResourceType, RequestType string
 		Settings                  any
-	}{"Endpoint", request, struct{ EndpointId string }{endpoint.String()}})
+	}{resource, request, settings})
 }
