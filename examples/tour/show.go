@@ -73,8 +73,8 @@ func gateways(e *hns.Endpoint) string {
 	return strings.Join(out, ",")
 }
 
-// policyText puts a policy in a few words. Those that HNS adds to every endpoint
-// itself (L2Driver, ACL) are left out.
+// policyText puts a policy in a few words, or names its type. Those that HNS adds
+// to every endpoint itself (L2Driver, ACL) are left out.
 func policyText(p hns.EndpointPolicy) string {
 	switch p := p.(type) {
 	case hns.OutBoundNAT:
@@ -83,12 +83,15 @@ func policyText(p hns.EndpointPolicy) string {
 		return "SDNRoute " + via(p.DestinationPrefix, p.NextHop)
 	case hns.ProviderAddress:
 		return "ProviderAddress " + p.Address.String()
-	case hns.RawPolicy:
-		if p.Type != "L2Driver" && p.Type != "ACL" {
-			return p.Type
+	case hns.PortMapping:
+		return fmt.Sprintf("PortMapping %s %d to %d", p.Protocol, p.ExternalPort, p.InternalPort)
+	}
+	for _, added := range []hns.EndpointPolicy{hns.L2Driver{}, hns.ACL{}} {
+		if strings.EqualFold(p.PolicyType(), added.PolicyType()) {
+			return ""
 		}
 	}
-	return ""
+	return p.PolicyType()
 }
 
 func via(dst netip.Prefix, hop netip.Addr) string {

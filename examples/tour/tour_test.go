@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"os/exec"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/toolbuild"
 )
 
@@ -135,3 +137,26 @@ func TestInterrupted(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// Every policy has a line but those that HNS adds itself, whether it has a struct
+// or is kept raw.
+func TestPolicyText(t *testing.T) {
+	for _, tt := range []struct {
+		policy hns.EndpointPolicy
+		want   string
+	}{
+		{hns.OutBoundNAT{Exceptions: []string{"10.50.0.0/16", "10.96.0.0/12"}}, "OutBoundNAT except 10.50.0.0/16, 10.96.0.0/12"},
+		{hns.SDNRoute{DestinationPrefix: netip.MustParsePrefix("10.96.0.0/12")}, "SDNRoute 10.96.0.0/12"},
+		{hns.ProviderAddress{Address: netip.MustParseAddr("192.0.2.10")}, "ProviderAddress 192.0.2.10"},
+		{hns.PortMapping{Protocol: hns.TCP, InternalPort: 80, ExternalPort: 8088}, "PortMapping TCP 8088 to 80"},
+		{hns.TierACL{Name: "pods"}, "TierAcl"},
+		{hns.RawPolicy{Type: "Firewall"}, "Firewall"},
+		{hns.L2Driver{}, ""},
+		{hns.ACL{}, ""},
+		{hns.RawPolicy{Type: "acl"}, ""},
+	} {
+		if got := policyText(tt.policy); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.policy.PolicyType(), got, tt.want)
+		}
+	}
+}

@@ -73,14 +73,6 @@ func (p *configParser) port(path string, n int) uint16 {
 	return uint16(n)
 }
 
-type portMappingSettings struct {
-	Protocol     uint32
-	InternalPort uint16
-	ExternalPort uint16
-	VIP          string       `json:",omitempty"`
-	Flags        hns.NATFlags `json:",omitempty"`
-}
-
 // portPolicies makes one PortMapping policy for each mapping and each of the
 // pod's families that it is for. A mapping for a family the pod has not is an
 // error.
@@ -100,15 +92,7 @@ func portPolicies(mappings []PortMapping, v4, v6 bool) ([]hns.EndpointPolicy, er
 			if !f.want {
 				continue
 			}
-			s := portMappingSettings{m.Protocol, m.ContainerPort, m.HostPort, "", f.flags}
-			if m.HostIP.IsValid() {
-				s.VIP = m.HostIP.String()
-			}
-			raw, err := json.Marshal(s)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, hns.RawPolicy{Type: "PortMapping", Settings: raw})
+			out = append(out, hns.PortMapping{Protocol: hns.Protocol(m.Protocol), InternalPort: m.ContainerPort, ExternalPort: m.HostPort, VIP: m.HostIP, Flags: f.flags})
 		}
 	}
 	return out, nil
