@@ -114,10 +114,15 @@ func complaints(err error) []string {
 	return out
 }
 
+// addrOptions compare addresses and prefixes as values.
+var addrOptions = []cmp.Option{
+	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+}
+
 // same fails the test with a readable difference.
 func same[T any](t *testing.T, what string, want, got T, opts ...cmp.Option) {
 	t.Helper()
-	opts = append(opts, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
+	opts = append(opts, addrOptions...)
 	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
