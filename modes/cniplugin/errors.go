@@ -2,12 +2,18 @@ package cniplugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/containernetworking/cni/pkg/types"
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/confjson"
@@ -44,7 +50,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CNIError returns err as the CNI specification writes errors: the code of an
 // [*Error], else that of a *types.Error (an IPAM plugin's), else one that
-// fits the cause, else 999. Nil stays nil.
+// fits the cause, else 999. Nil stays nil. A text that is too long for an event
+// or a log line loses its middle: what was tried stands at its beginning, and why
+// it failed at its end.
 func CNIError(err error) *types.Error {
 	if err == nil {
 		return nil
@@ -58,7 +66,43 @@ func CNIError(err error) *types.Error {
 	if errors.As(err, &panicked) {
 		details = string(panicked.stack)
 	}
-	return types.NewError(code(err, fromPlugin), err.Error(), details)
+	return types.NewError(code(err, fromPlugin), cutMiddle(err.Error(), longestMsg), cutMiddle(details, longestDetails))
+}
+
+// How long the texts of an error may be, in bytes.
+const (
+	longestMsg     = 4 << 10
+	longestDetails = 16 << 10
+)
+
+// cutMiddle leaves out what does not fit.
+func cutMiddle(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const mark, room = " … %d bytes left out … ", 50
+	head := (most - room) / 2
+	tail := len(s) - (most - room - head)
+	return strings.ToValidUTF8(s[:head], "") + fmt.Sprintf(mark, tail-head) + strings.ToValidUTF8(s[tail:], "")
+}
+
+// writeError writes an error as the specification has it, section "Error":
+// types.Error lacks the version, which is that of the configuration if that can
+// be read and is one that the plugin speaks.
+func writeError(w io.Writer, e *types.Error, conf []byte) error {
+	v, err := (&version.ConfigDecoder{}).Decode(conf)
+	if err != nil || !slices.Contains(version.All.SupportedVersions(), v) {
+		v = types100.ImplementedSpecVersion
+	}
+	doc, err := json.MarshalIndent(struct {
+		CNIVersion string `json:"cniVersion"`
+		*types.Error
+	}{v, e}, "", "    ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(doc)
+	return err
 }
 
 func code(err error, fromPlugin *types.Error) uint {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/containernetworking/cni/pkg/types"
 
@@ -87,5 +88,24 @@ func TestErrorsOfHNS(t *testing.T) {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%q does not say %s", err, word)
 		}
+	}
+}
+
+// A text that is too long keeps its beginning, which says what was tried, and its
+// end, which says why it failed.
+func TestLongErrors(t *testing.T) {
+	middle := strings.Repeat("é", 1<<20)
+	err := fmt.Errorf("create endpoint \"sbx-01_lake\": %w: %s: no addresses left", &types.Error{Code: 107, Msg: "é", Details: middle}, middle)
+	got := cniplugin.CNIError(err)
+	if len(got.Msg) > 4<<10 || len(got.Details) > 16<<10 || !utf8.ValidString(got.Msg) || !utf8.ValidString(got.Details) {
+		t.Errorf("%d and %d bytes, valid: %v and %v", len(got.Msg), len(got.Details), utf8.ValidString(got.Msg), utf8.ValidString(got.Details))
+	}
+	for _, want := range []string{"create endpoint \"sbx-01_lake\": é", "bytes left out", "é: no addresses left"} {
+		if !strings.Contains(got.Msg, want) {
+			t.Errorf("%q is not in %.100s … %s", want, got.Msg, got.Msg[len(got.Msg)-100:])
+		}
+	}
+	if got.Code != 107 {
+		t.Errorf("code %d", got.Code)
 	}
 }

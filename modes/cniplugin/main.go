@@ -34,16 +34,19 @@ func (p *Plugin) Main() { p.Verbs().Main(p.Name) }
 // Main is [Plugin.Main] for verbs from elsewhere; name is for the text that a
 // call without CNI_COMMAND gets.
 func (v Verbs) Main(name string) {
-	if err := checkStdin(); err != nil {
-		_ = err.Print() // to a standard output that is closed there is nothing to say
+	conf, err := readStdin()
+	if err == nil {
+		err = skel.PluginMainFuncsWithError(v.Funcs(), version.All, "CNI plugin "+name)
+	}
+	if err != nil {
+		_ = writeError(os.Stdout, err, conf) // to a standard output that is closed there is nothing to say
 		os.Exit(1)
 	}
-	skel.PluginMainFuncs(v.Funcs(), version.All, "CNI plugin "+name)
 }
 
 // Funcs returns the verbs as skel wants them: the result goes to stdout in the
 // version of the configuration, errors become CNI errors, and a panic is an
-// error like any other.
+// error like any other. skel prints errors without cniVersion; Main does not.
 func (v Verbs) Funcs() skel.CNIFuncs {
 	funcs := skel.CNIFuncs{
 		Add: guarded(func(args *skel.CmdArgs) error {

@@ -2,6 +2,7 @@ package cniplugin_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,24 +148,34 @@ func TestProcessFails(t *testing.T) {
 		environ []string
 		code    uint
 		text    string
+		version string // of the error; "1.0.0" if empty
 	}{
-		{"syntax", "ADD", []byte("{\n\"name\": \"lake\",\n}"), nil, types.ErrDecodingFailure, "line 3 column 1"},
-		{"empty", "DEL", nil, nil, types.ErrDecodingFailure, "line 1"},
-		{"version", "ADD", config(lake, `"cniVersion": "9.9.9"`), nil, types.ErrIncompatibleCNIVersion, ""},
-		{"configuration", "ADD", config(lake, `"policies": 7`), nil, types.ErrInvalidNetworkConfig, "policies"},
-		{"network", "ADD", config(`"name": "cbr0"`), nil, types.ErrTryAgainLater, "cbr0"},
+		{"syntax", "ADD", []byte("{\n\"name\": \"lake\",\n}"), nil, types.ErrDecodingFailure, "line 3 column 1", "1.1.0"},
+		{"empty", "DEL", nil, nil, types.ErrDecodingFailure, "line 1", "1.1.0"},
+		{"version", "ADD", config(lake, `"cniVersion": "9.9.9"`), nil, types.ErrIncompatibleCNIVersion, "", "1.1.0"},
+		{"configuration", "ADD", config(lake, `"policies": 7`), nil, types.ErrInvalidNetworkConfig, "policies", ""},
+		{"old version", "ADD", config(lake, `"cniVersion": "0.2.0"`, `"policies": 7`), nil, types.ErrInvalidNetworkConfig, "policies", "0.2.0"},
+		{"no version", "ADD", config(lake, `"cniVersion": ""`, `"policies": 7`), nil, types.ErrInvalidNetworkConfig, "policies", "0.1.0"},
+		{"network", "ADD", config(`"name": "cbr0"`), nil, types.ErrTryAgainLater, "cbr0", ""},
 		// containernetworking/cni#732
-		{"panic", "ADD", config(lake), []string{"CNI_ARGS=PANIC=1"}, types.ErrInternal, "panic: as it was told to"},
-		{"check", "CHECK", config(lake, `"prevResult": {"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3/24"}]}`), nil, cniplugin.CodeCheckFailed, "sbx-01_lake"},
-		{"verb", "FLY", config(lake), nil, types.ErrInvalidEnvironmentVariables, "FLY"},
+		{"panic", "ADD", config(lake), []string{"CNI_ARGS=PANIC=1"}, types.ErrInternal, "panic: as it was told to", ""},
+		{"check", "CHECK", config(lake, `"prevResult": {"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3/24"}]}`), nil, cniplugin.CodeCheckFailed, "sbx-01_lake", ""},
+		{"verb", "FLY", config(lake), nil, types.ErrInvalidEnvironmentVariables, "FLY", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			stdout, stderr, ok := p.verb(pod, tt.verb, tt.conf, tt.environ...)
-			var e types.Error
+			var e struct {
+				CNIVersion string
+				Code       uint
+				Msg        string
+			}
 			oneDocument(t, stdout, &e)
 			if ok || stderr != "" || e.Code != tt.code || !strings.Contains(e.Msg, tt.text) {
 				t.Errorf("%v, %s, standard error %q; want code %d and %q", ok, stdout, stderr, tt.code, tt.text)
+			}
+			if want := cmp.Or(tt.version, "1.0.0"); e.CNIVersion != want {
+				t.Errorf("error in version %q, want %s", e.CNIVersion, want)
 			}
 			if got := p.state(); len(got) > 0 {
 				t.Errorf("left %v", got)

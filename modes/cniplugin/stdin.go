@@ -12,32 +12,33 @@ import (
 	"github.com/hnskit/hnskit/internal/confjson"
 )
 
-// checkStdin reads the configuration from standard input, which it replaces by
-// one that gives the same again. A fault of syntax is found here because skel,
+// readStdin reads the configuration from standard input, which it replaces by
+// one that gives the same again, without a byte order mark. A fault of syntax is found here because skel,
 // which looks next, would tell neither line nor column, and nothing about a
 // byte order mark or a no-break space.
-func checkStdin() *types.Error {
+func readStdin() ([]byte, *types.Error) {
 	switch os.Getenv("CNI_COMMAND") {
 	case "", "VERSION": // need no configuration; a terminal would be waited for
-		return nil
+		return nil, nil
 	}
 	conf, err := io.ReadAll(os.Stdin)
 	if err != nil {
-		return types.NewError(types.ErrIOFailure, "standard input: "+err.Error(), "")
+		return nil, types.NewError(types.ErrIOFailure, "standard input: "+err.Error(), "")
 	}
+	conf = bytes.TrimPrefix(conf, []byte("\ufeff"))
 	if e := checkSyntax(conf); e != nil {
-		return e
+		return conf, e
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return types.NewError(types.ErrIOFailure, err.Error(), "")
+		return conf, types.NewError(types.ErrIOFailure, err.Error(), "")
 	}
 	go func() {
-		_, _ = w.Write(bytes.TrimPrefix(conf, []byte("\ufeff")))
+		_, _ = w.Write(conf)
 		w.Close()
 	}()
 	os.Stdin = r
-	return nil
+	return conf, nil
 }
 
 // checkSyntax reports what is no JSON. Values are for the verb to judge.
