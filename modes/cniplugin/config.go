@@ -143,6 +143,7 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 		}
 		return nil, nil, &Error{Code: codeDecoding, Err: fmt.Errorf("configuration: %w", err)}
 	}
+	twice := decodeOnce(stdin, &w)
 	c := &Config{CNIVersion: cmp.Or(w.CNIVersion, "0.1.0"), Name: w.Name,
 		IPAM: present(w.IPAM), PrevResult: present(w.PrevResult), Raw: bytes.TrimPrefix(stdin, []byte("\ufeff"))}
 	if err := checkNetworkName(c.Name); err != nil {
@@ -167,7 +168,7 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 			p.complain("logLevel", level, errors.New("not debug, info, warn or error"))
 		}
 	}
-	c.otherErr = errlist.Join(p.bad...)
+	c.otherErr = errlist.Join(append(p.bad, twice)...)
 	return c, &w, nil
 }
 

@@ -81,6 +81,15 @@ var badConfigs = []struct {
 	{"no name", `"name": ""`, []string{"name"}, "missing"},
 	{"name of no network", `"name": "../lake"`, []string{"name"}, "../lake"},
 	{"version that nobody speaks", `"cniVersion": "9.9.9"`, []string{"cniVersion"}, "1.1.0"},
+	// Which of two spellings counted was left to chance.
+	{"key in two spellings", `"dns": {}, "DNS": {"search": ["a"]}`, []string{"DNS"}, `also as ["dns"]`},
+	{"key in three", `"IPMasq": 1, "ipMasq": true, "ipmasq": 2`, []string{"IPMasq"}, `also as ["ipMasq" "ipmasq"]`},
+	{"DNS member in two spellings", `"dns": {"search": ["a"], "Search": ["b"]}`, []string{"dns.Search"}, "twice"},
+	{"capability in two spellings", `"runtimeConfig": {"dns": {}, "DNS": {"servers": ["10.96.0.10"]}}`, []string{"runtimeConfig.DNS"}, "twice"},
+	{"port in two spellings", `"runtimeConfig": {"portMappings": [{"hostPort": 1, "HostPort": 2, "containerPort": 3}]}`,
+		[]string{"runtimeConfig.portMappings[0].HostPort"}, "twice"},
+	{"policy in two spellings", `"policies": [{"name": "EndpointPolicy", "Value": {}, "value": {"Type": "L2Driver"}}]`, []string{"policies[0].Value"}, "twice"},
+	{"policy type in two spellings", `"policies": [{"name": "EndpointPolicy", "value": {"Type": "ACL", "type": "QOS"}}]`, []string{"policies[0].value.Type"}, "twice"},
 	{"type is no text", `"type": 7`, []string{"type"}, "number"},
 	// microsoft/hcsshim#1698: the v1 API with a namespace.
 	{"apiVersion 1", `"apiVersion": 1`, []string{"apiVersion"}, "CNI_NETNS"},
@@ -343,4 +352,22 @@ func FuzzParseConfig(f *testing.F) {
 			t.Errorf("timeout %v, name %q", c.Timeout, c.Name)
 		}
 	})
+}
+
+// The exact spelling counts for DEL, which must not fail, and keys of others may
+// be spelled as they like.
+func TestExactSpelling(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	state := t.TempDir()
+	for range 20 { // it was chance
+		p.mustAdd(`"foo": 1, "FOO": 2`)
+		p.mustDel(`"STATEDIR": 7, "stateDir": ` + quote(t, state) + `, "StateDir": "/nowhere/at/all"`)
+		if got := n.state(); len(got) > 0 {
+			t.Fatalf("left %v", got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(state, "locks")); err != nil {
+		t.Error(err)
+	}
 }

@@ -26,7 +26,7 @@ func (p *configParser) policies(raw json.RawMessage) []hns.EndpointPolicy {
 		switch {
 		case present(raw) == nil:
 			p.complain(path, "null", errors.New("not a policy"))
-		case !p.value(path, raw, &entry):
+		case p.object(path, raw) == nil, !p.value(path, raw, &entry):
 		case !strings.EqualFold(entry.Name, "EndpointPolicy"):
 			p.complain(path+".name", entry.Name, errors.New("only EndpointPolicy is known"))
 		default:
@@ -39,11 +39,12 @@ func (p *configParser) policies(raw json.RawMessage) []hns.EndpointPolicy {
 }
 
 func (p *configParser) policy(path string, raw json.RawMessage) hns.EndpointPolicy {
-	var members map[string]json.RawMessage
-	if !p.value(path, raw, &members) {
-		if present(raw) == nil {
-			p.complain(path, "", errors.New("missing"))
-		}
+	before := len(p.bad)
+	members := p.object(path, raw)
+	if present(raw) == nil {
+		p.complain(path, "", errors.New("missing"))
+	}
+	if len(p.bad) > before {
 		return nil
 	}
 	var pol hns.EndpointPolicy

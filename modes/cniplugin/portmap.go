@@ -36,10 +36,10 @@ func (p *configParser) portMappings(path string, raw json.RawMessage) []PortMapp
 			Protocol      string `json:"protocol"`
 			HostIP        string `json:"hostIP"`
 		}
-		if !p.value(at, raw, &m) || m.HostPort == 0 {
+		before := len(p.bad)
+		if p.object(at, raw) == nil || !p.value(at, raw, &m) || m.HostPort == 0 {
 			return
 		}
-		before := len(p.bad)
 		proto, ok := protocols[strings.ToLower(m.Protocol)]
 		if !ok {
 			p.complain(at+".protocol", m.Protocol, errors.New("HNS maps ports of tcp and udp only"))

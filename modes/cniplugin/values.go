@@ -137,8 +137,7 @@ func (p *configParser) prefix(path, text string) (netip.Prefix, bool) {
 // configuration declares. One that this plugin cannot serve is an error, since
 // the pod would run without what it asked for.
 func (p *configParser) runtime(raw json.RawMessage, c *Config) {
-	var members map[string]json.RawMessage
-	p.value("runtimeConfig", raw, &members)
+	members := p.object("runtimeConfig", raw)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		v, path := members[name], "runtimeConfig."+name
 		if present(v) == nil {
@@ -166,8 +165,7 @@ type dnsNames struct{ servers, searches string }
 
 // dns reads and checks a DNS object.
 func (p *configParser) dns(path string, names dnsNames, raw json.RawMessage) types.DNS {
-	var members map[string]json.RawMessage
-	p.value(path, raw, &members)
+	members := p.object(path, raw)
 	member := func(name string) (at string, value json.RawMessage) {
 		for k, v := range members {
 			if strings.EqualFold(k, name) {
