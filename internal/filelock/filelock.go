@@ -39,10 +39,13 @@ const (
 // wrote, the next must see.
 var fence atomic.Uint64
 
-// Lock is a lock that is held. Only Acquire makes one.
+// Lock is a lock that is held. Only Acquire and Try make one.
 type Lock struct {
 	file *flock.Flock
 }
+
+// ErrHeld is matched by the error of Try if the lock is another's.
+var ErrHeld = errors.New("held by another")
 
 // Acquire takes the lock of the file at path and waits for it while ctx allows.
 // The file (mode 0600) and its directories (see package privatedir) are made if
@@ -51,6 +54,16 @@ type Lock struct {
 // The error names the path. If ctx ended first, it matches ctx.Err(); a context
 // that has ended already takes nothing.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
+	return acquire(ctx, path, true)
+}
+
+// Try is Acquire for a lock that is free; the error matches ErrHeld if it is not.
+// It waits at most for a file that is vanishing, up to two seconds.
+func Try(ctx context.Context, path string) (*Lock, error) {
+	return acquire(ctx, path, false)
+}
+
+func acquire(ctx context.Context, path string, wait bool) (*Lock, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -65,6 +78,9 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 		locked, err := file.TryLock()
 		if err != nil && (!transient(err) || troubled >= patience) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if !locked && err == nil && !wait {
+			return nil, fmt.Errorf("lock %s: %w", path, ErrHeld)
 		}
 		if locked {
 			current, err := isCurrent(file)
@@ -83,7 +99,7 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("lock %s: held by another: %w", path, ctx.Err())
+			return nil, fmt.Errorf("lock %s: %w: %w", path, ErrHeld, ctx.Err())
 		case <-time.After(pause):
 		}
 	}

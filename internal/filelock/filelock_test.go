@@ -84,6 +84,32 @@ func TestAcquireRelease(t *testing.T) {
 	}
 }
 
+// Try does not wait: it takes what is free and says of what is not.
+func TestTry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks", "l")
+	l, err := filelock.Try(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := filelock.Try(t.Context(), path); !errors.Is(err, filelock.ErrHeld) || !strings.Contains(err.Error(), path) {
+		t.Errorf("held: %v, want ErrHeld and the path", err)
+	}
+	if err := l.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = filelock.Try(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := filelock.Try(ended, path); !errors.Is(err, context.Canceled) || errors.Is(err, filelock.ErrHeld) {
+		t.Errorf("after the end: %v, want context.Canceled", err)
+	}
+}
+
 // A release by a former holder must not free the lock of the present one.
 func TestStaleReleaseDoesNotUnlock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")

@@ -66,6 +66,7 @@ type adding struct {
 	lease      *ipam.Lease   // what the interface has
 	took       bool          // whether this call took it, or may have
 	sent       *hns.Endpoint // what HNS was asked to create; nil if it was not asked
+	forget     func() error  // undoes the note of this interface; nil if there is nothing to undo
 }
 
 // prepare checks the configuration against the network, before any lease.
@@ -89,7 +90,10 @@ func (a *adding) prepare(ctx context.Context) error {
 // build takes the lease and plans the endpoint. It runs only if there is none
 // of the name, so whatever lease the interface has is nobody's: one that may
 // have been taken is given back as well.
-func (a *adding) build(ctx context.Context) (*hns.Endpoint, error) {
+func (a *adding) build(ctx context.Context) (_ *hns.Endpoint, err error) {
+	if a.forget, err = a.takeNote(); err != nil {
+		return nil, err
+	}
 	if a.hasIPAM() {
 		if err := a.allocate(ctx); err != nil {
 			return nil, err
@@ -121,10 +125,10 @@ func (a *adding) allocate(ctx context.Context) error {
 	return nil
 }
 
-// adopt is asked about an endpoint that is there already. It is this
-// interface's own only if the lease says so: a second interface of the sandbox
-// on the same network would have the same endpoint name. Where HNS gave the
-// address there is no lease to tell them apart.
+// adopt is asked about an endpoint that is there already. Another interface of
+// the sandbox on the same network has an endpoint of the same name, which must
+// not be shared. Where nothing tells whose the endpoint is, it is this one's if
+// its lease is; where HNS gave the address, it is, and is noted from now on.
 func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 	a.lease = &ipam.Lease{}
 	for _, c := range e.IPConfigs {
@@ -132,15 +136,24 @@ func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 			a.lease.Addresses = append(a.lease.Addresses, ipam.Address{Prefix: p, Gateway: e.Gateway(c.Address)})
 		}
 	}
-	if !a.hasIPAM() {
-		return nil
+	owner, err := a.interfaceOf(e)
+	if err != nil {
+		return err
 	}
-	err := a.checkLease(ctx, a.lease)
-	if err == nil {
-		return nil
+	if owner != "" && owner != a.IfName {
+		return fmt.Errorf("endpoint %q %s is interface %s of the sandbox, which can have no second one on the network, %s: %w",
+			e.Name, e.ID, owner, a.IfName, hns.ErrExists)
 	}
-	return fmt.Errorf("endpoint %q %s is there, but interface %s has no lease for it; it may belong to another interface of the sandbox: %w",
-		e.Name, e.ID, a.IfName, err)
+	if a.hasIPAM() {
+		if err := a.checkLease(ctx, a.lease); err != nil {
+			return fmt.Errorf("endpoint %q %s is there, but interface %s has no lease for it; it may belong to another interface of the sandbox: %w",
+				e.Name, e.ID, a.IfName, err)
+		}
+	}
+	if owner == "" {
+		_, err = a.takeNote()
+	}
+	return err
 }
 
 // finish is what follows once the endpoint is attached. Each step looks whether
@@ -194,14 +207,20 @@ func (a *adding) takeBack(ctx context.Context, done *hns.Attached, err error) er
 			err = withUndo(err, errDelete)
 		}
 	}
-	if !a.took {
-		return err
-	}
 	if remains {
-		a.Log.Warn("the lease stays for DEL: the endpoint may still be there", "endpoint", a.EndpointName)
+		if a.took {
+			a.Log.Warn("the lease stays for DEL: the endpoint may still be there", "endpoint", a.EndpointName)
+		}
 		return err
 	}
-	return withUndo(err, a.release(undo, a.ipamConfig))
+	var errUndo error
+	if a.took {
+		errUndo = a.release(undo, a.ipamConfig)
+	}
+	if errUndo == nil && a.forget != nil {
+		errUndo = a.forget()
+	}
+	return withUndo(err, errUndo)
 }
 
 // mayRemain reports whether an endpoint may be there, or come late, after an

@@ -82,7 +82,7 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if err != nil && !errors.Is(err, hns.ErrNotFound) && !errors.Is(err, hns.ErrAmbiguous) {
 		return err // nothing is known about the endpoint
 	}
-	errLease := r.checkPrevLease(ctx, prev)
+	errLease := errlist.Join(r.checkNote(), r.checkPrevLease(ctx, prev))
 	if unanswered(errLease) {
 		return errLease
 	}
@@ -91,6 +91,18 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 		return &Error{Code: CodeCheckFailed, Err: failed}
 	}
 	return nil
+}
+
+// checkNote finds that the endpoint is another interface's.
+func (r *run) checkNote() error {
+	if r.isHostLocal() {
+		return nil // its lease tells
+	}
+	n, err := r.notes().load(r.ContainerID)
+	if err != nil || n == nil || n.IfName == r.IfName {
+		return err
+	}
+	return fmt.Errorf("it is interface %s of the sandbox, not %s", n.IfName, r.IfName)
 }
 
 // checkPrevLease asks IPAM for the lease of which prevResult tells.

@@ -24,11 +24,11 @@
 // finishes late leaves an endpoint, and an IPAM plugin that outlives a plugin
 // that was killed leaves a lease. A node's agent has to look for those.
 //
-// A sandbox has one interface on a network. The ADD of a second one is refused,
-// since the lease is another interface's, and the DEL that follows leaves the
-// first alone, if it is host-local that can tell whose the lease is. Where HNS
-// gives the addresses there is none, and the second ADD gets the first one's
-// answer.
+// A sandbox has one interface on a network, since the endpoint is named after
+// these two. The ADD of a second one is refused, and the DEL that follows leaves
+// the first alone: host-local's lease tells whose the endpoint is, with any other
+// IPAM, and where HNS gives the addresses, a file in the state directory. If that
+// is lost the endpoint is taken for the interface's that asks.
 //
 // # Locks and time
 //

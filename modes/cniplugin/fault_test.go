@@ -53,6 +53,9 @@ func delUntilClean(t *testing.T, p *pod, before []string) {
 	if locks := p.lockFiles(); len(locks) > 0 {
 		t.Errorf("after DEL: %v", locks)
 	}
+	if notes := p.noteFiles(); len(notes) != 1 { // the stranger's
+		t.Errorf("after DEL: notes %v", notes)
+	}
 }
 
 // consistent fails the test if HNS holds an address that IPAM thinks is free.
@@ -104,6 +107,9 @@ func TestAddWithFaults(t *testing.T) {
 					}
 					if diff := cmp.Diff(before, n.state()); diff != "" {
 						t.Errorf("ADD left (-before +after):\n%s", diff)
+					}
+					if notes := n.noteFiles(); len(notes) != 1 {
+						t.Errorf("ADD left the notes %v", notes)
 					}
 					delUntilClean(t, p, before)
 				})

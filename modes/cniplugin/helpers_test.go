@@ -204,6 +204,22 @@ func (n *node) lockFiles() []string {
 	return found
 }
 
+// noteFiles returns what notes of interfaces there are, with what a killed plugin
+// left of them.
+func (n *node) noteFiles() []string {
+	var out []string
+	for _, pattern := range []string{"*", ".*"} {
+		found, err := filepath.Glob(filepath.Join(n.plugin.StateDir, "interfaces", "*", pattern))
+		if err != nil {
+			n.tb.Fatal(err)
+		}
+		for _, f := range found {
+			out = append(out, filepath.Base(f))
+		}
+	}
+	return out
+}
+
 // codeOf returns the code that the runtime sees.
 func codeOf(err error) uint {
 	if err == nil {

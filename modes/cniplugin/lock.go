@@ -21,6 +21,10 @@ import (
 // lockKey is the key under which a context carries the lock of the file at path.
 type lockKey struct{ path string }
 
+// ErrBusy is matched by the error of LockSandbox and TryLockSandbox if another
+// verb is at work for the sandbox.
+var ErrBusy = errors.New("is busy")
+
 // LockSandbox takes the lock of one sandbox under dir, waiting at most wait
 // and as long as ctx allows, and returns a context that carries it: a [Plugin]
 // called with that context does not take it again. So a meta-plugin can hold
@@ -31,6 +35,24 @@ type lockKey struct{ path string }
 // The lock and its file go with release; the lock goes with the process, too.
 // A sandbox that stays busy is "try again later" ([CNIError]).
 func LockSandbox(ctx context.Context, wait time.Duration, dir, containerID string) (locked context.Context, release func(), err error) {
+	return lockSandbox(ctx, dir, containerID, func(path string) (*filelock.Lock, error) {
+		within, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		l, err := filelock.Acquire(within, path)
+		if err != nil && within.Err() != nil && errors.Is(err, within.Err()) {
+			err = fmt.Errorf("%w: %w", filelock.ErrHeld, err)
+		}
+		return l, err
+	})
+}
+
+// TryLockSandbox is LockSandbox without waiting: the error matches [ErrBusy] at
+// once if the lock is another's.
+func TryLockSandbox(ctx context.Context, dir, containerID string) (locked context.Context, release func(), err error) {
+	return lockSandbox(ctx, dir, containerID, func(path string) (*filelock.Lock, error) { return filelock.Try(ctx, path) })
+}
+
+func lockSandbox(ctx context.Context, dir, containerID string, take func(path string) (*filelock.Lock, error)) (context.Context, func(), error) {
 	if err := checkContainerID(containerID); err != nil {
 		return nil, nil, err
 	}
@@ -41,12 +63,10 @@ func LockSandbox(ctx context.Context, wait time.Duration, dir, containerID strin
 	if ctx.Value(key) != nil {
 		return ctx, func() {}, nil
 	}
-	within, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	l, err := filelock.Acquire(within, path)
+	l, err := take(path)
 	switch {
-	case err != nil && within.Err() != nil && errors.Is(err, within.Err()):
-		return nil, nil, &Error{Code: codeTryAgain, Err: fmt.Errorf("sandbox %s is busy: %w", containerID, err)}
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, nil, &Error{Code: codeTryAgain, Err: fmt.Errorf("sandbox %s %w: %w", containerID, ErrBusy, err)}
 	case err != nil:
 		return nil, nil, &Error{Code: codeIO, Err: fmt.Errorf("lock of sandbox %s: %w", containerID, err)}
 	}
@@ -62,20 +82,25 @@ const longestID = 128
 // lockFile returns the lock file of a sandbox, and the key that is the same for
 // all spellings of its path.
 func lockFile(dir, containerID string) (path string, key lockKey, err error) {
-	name := containerID
-	if len(name) > longestID {
-		sum := sha256.Sum256([]byte(containerID))
-		name = containerID[:longestID-2*len(sum)-1] + "-" + hex.EncodeToString(sum[:])
-	}
-	if isDevice(name) {
-		name = "_" + name // no container id begins so
-	}
-	path, err = filepath.Abs(filepath.Join(dir, "locks", name+".lock"))
+	path, err = filepath.Abs(filepath.Join(dir, "locks", fileName(containerID)+".lock"))
 	key = lockKey{path}
 	if runtime.GOOS == "windows" {
 		key.path = strings.ToLower(path)
 	}
 	return path, key, err
+}
+
+// fileName is what files are named after, with something behind it, for the name
+// of a container or a network.
+func fileName(name string) string {
+	if len(name) > longestID {
+		sum := sha256.Sum256([]byte(name))
+		name = name[:longestID-2*len(sum)-1] + "-" + hex.EncodeToString(sum[:])
+	}
+	if isDevice(name) {
+		name = "_" + name // no container id and no network name begins so
+	}
+	return name
 }
 
 // isDevice reports whether Windows takes a file of that name, whatever follows

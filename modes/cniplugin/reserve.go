@@ -38,7 +38,7 @@ func (c *Config) checkIPAM() error {
 // microsoft/SDN#333). Any other IPAM, and a host-local that already leaves
 // them free, gets the configuration byte for byte.
 func (r *run) reserve() ([]byte, error) {
-	if r.p.IPAM != nil || !ipam.IsHostLocal(r.Config.IPAMType) {
+	if !r.isHostLocal() {
 		return r.Config.Raw, nil
 	}
 	ranges, err := r.Config.hostLocalRanges()

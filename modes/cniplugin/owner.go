@@ -1,0 +1,241 @@
+package cniplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/atomicfile"
+	"github.com/hnskit/hnskit/internal/privatedir"
+	"github.com/hnskit/hnskit/ipam"
+)
+
+// An endpoint is named after sandbox and network, so both interfaces of a
+// sandbox on one network would have the same. HNS has no member to note the
+// interface in that it is known to keep. host-local's lease has it, which is
+// taken before the endpoint is made and given back after it is gone. With any
+// other IPAM, and where HNS gives the address, a note does the same: a file in
+// the state directory, written before the lease is taken and removed after it is
+// given back. So there is no lease and no endpoint without its note, whenever a
+// plugin is killed; a note without either says nothing, and goes with the DEL
+// that the runtime owes or with GC.
+
+// note is what a note says.
+type note struct {
+	ContainerID string `json:"containerID"`
+	IfName      string `json:"ifName"`
+	Network     string `json:"network"`
+}
+
+// notes are those of one network.
+type notes struct{ dir, network string }
+
+const noteType = ".json"
+
+func (r *run) notes() notes {
+	return notes{filepath.Join(r.p.stateDir(r.Config), "interfaces", "_"+fileName(r.Config.Name)), r.Config.Name}
+}
+
+func (ns notes) path(containerID string) string {
+	return filepath.Join(ns.dir, fileName(containerID)+noteType)
+}
+
+// load returns the note of a container, nil if there is none. One that cannot be
+// understood is none (Azure/azure-container-networking#242: a file of blanks
+// kept every pod from going).
+func (ns notes) load(containerID string) (*note, error) {
+	n, err := readNote(ns.path(containerID))
+	if err != nil || n == nil || n.ContainerID != containerID || n.Network != ns.network {
+		return nil, err
+	}
+	return n, nil
+}
+
+func readNote(path string) (*note, error) {
+	data, err := atomicfile.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := &note{}
+	if json.Unmarshal(data, n) != nil || n.ContainerID == "" || n.IfName == "" {
+		return nil, nil //nolint:nilerr // as good as none
+	}
+	return n, nil
+}
+
+func (ns notes) save(n note) error {
+	n.Network = ns.network
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	if err := privatedir.Make(ns.dir); err != nil {
+		return err
+	}
+	return atomicfile.Write(ns.path(n.ContainerID), append(data, '\n'), 0o600)
+}
+
+// remove removes the note of a container, and what a killed save left of it.
+func (ns notes) remove(containerID string) error {
+	path := ns.path(containerID)
+	paths := []string{path}
+	entries, err := os.ReadDir(ns.dir)
+	for _, e := range entries {
+		if atomicfile.IsTemp(e.Name(), filepath.Base(path)) {
+			paths = append(paths, filepath.Join(ns.dir, e.Name()))
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, path := range paths {
+		if err := atomicfile.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// all returns the notes of the network.
+func (ns notes) all() ([]note, error) {
+	entries, err := os.ReadDir(ns.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	errs := []error{err}
+	var out []note
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), noteType) {
+			continue
+		}
+		n, err := readNote(filepath.Join(ns.dir, e.Name()))
+		errs = append(errs, err)
+		if n != nil && n.Network == ns.network {
+			out = append(out, *n)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// leaseDir returns where host-local keeps its leases; "" means its default. ok is
+// false if another IPAM is at work, and if the configuration does not say where:
+// then host-local does not know either.
+func (r *run) leaseDir() (dir string, ok bool) {
+	if !r.isHostLocal() {
+		return "", false
+	}
+	return dataDir(r.Config.IPAM)
+}
+
+func (r *run) isHostLocal() bool { return r.p.IPAM == nil && ipam.IsHostLocal(r.Config.IPAMType) }
+
+// interfaceOf returns which interface of this container the endpoint is; "" if
+// nothing tells: it was made by another plugin, or what told is lost.
+func (r *run) interfaceOf(e *hns.Endpoint) (string, error) {
+	if !r.isHostLocal() {
+		n, err := r.notes().load(r.ContainerID)
+		if err != nil || n == nil {
+			return "", err
+		}
+		return n.IfName, nil
+	}
+	dir, ok := r.leaseDir()
+	if !ok {
+		return "", nil
+	}
+	var errs []error
+	for _, a := range e.Addresses() {
+		l, ok, err := ipam.LeaseOf(dir, r.Config.Name, a)
+		errs = append(errs, err)
+		if ok && l.ContainerID == r.ContainerID && l.IfName != "" {
+			return l.IfName, nil
+		}
+	}
+	return "", errors.Join(errs...)
+}
+
+// takeNote notes which interface is about to get a lease and an endpoint, and
+// returns what undoes that.
+func (r *run) takeNote() (undo func() error, err error) {
+	if r.isHostLocal() {
+		return func() error { return nil }, nil
+	}
+	old, err := r.notes().load(r.ContainerID)
+	if err == nil {
+		err = r.notes().save(note{ContainerID: r.ContainerID, IfName: r.IfName})
+	}
+	if err != nil {
+		return nil, &Error{Code: codeIO, Err: fmt.Errorf("note the interface of sandbox %s: %w", r.ContainerID, err)}
+	}
+	return func() error {
+		if old != nil {
+			return r.notes().save(*old)
+		}
+		return r.notes().remove(r.ContainerID)
+	}, nil
+}
+
+// dropNote forgets the interface, once it has neither endpoint nor lease. The
+// note of another interface stays.
+func (r *run) dropNote() error {
+	if r.isHostLocal() {
+		return nil
+	}
+	n, err := r.notes().load(r.ContainerID)
+	if err != nil || n != nil && n.IfName != r.IfName {
+		return err
+	}
+	return r.notes().remove(r.ContainerID)
+}
+
+// own keeps the DEL of one interface, as a runtime sends it after an ADD that
+// was refused, from the endpoint of another interface of the same sandbox: both
+// have the same name. Where nothing tells whose it is it is taken for ours, for
+// leases and notes are lost more often than interfaces are doubled.
+func (r *run) own(ctx context.Context, e *hns.Endpoint) (bool, error) {
+	if there, err := r.onNetwork(ctx, e); err != nil || !there {
+		return false, err
+	}
+	owner, err := r.interfaceOf(e)
+	if err != nil {
+		return false, err
+	}
+	if owner != "" && owner != r.IfName {
+		r.Log.Info("endpoint left alone", "endpoint", e.ID.String(), "interface of it", owner)
+		return false, nil
+	}
+	return true, nil
+}
+
+// onNetwork keeps the DEL of one pod from the endpoint of another whose name is
+// the same: "a_b" on "c" and "a" on "b_c" make "a_b_c". Only where a "_" allows
+// for that is HNS asked.
+func (r *run) onNetwork(ctx context.Context, e *hns.Endpoint) (bool, error) {
+	if !strings.Contains(r.ContainerID+r.Config.Name, "_") {
+		return true, nil
+	}
+	n, err := r.Client.Networks.ByID(ctx, e.Network)
+	if errors.Is(err, hns.ErrNotFound) {
+		return true, nil // the endpoint is on its way out
+	}
+	return err == nil && n.Name == r.Config.Name, err
+}
+
+// dataDir returns where host-local keeps its leases.
+func dataDir(ipamConfig json.RawMessage) (dir string, ok bool) {
+	var conf struct {
+		DataDir string `json:"dataDir"`
+	}
+	err := json.Unmarshal(ipamConfig, &conf)
+	return conf.DataDir, err == nil
+}
