@@ -354,6 +354,19 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
+// OpenShift's bootstrapper wrote every key in capitals, and libcni puts its own
+// beside them: that is not an error.
+func TestKeysOfTheRuntime(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	p.mustAdd(`"CniVersion": "0.1.0", "Name": "pond", "NAME": "other", "RuntimeConfig": {"x": 1}, "runtimeConfig": {}`)
+	p.mustDel()
+	// Without the exact one it is.
+	if _, err := p.add(`"RuntimeConfig": {}, "RUNTIMECONFIG": {}`); codeOf(err) != types.ErrInvalidNetworkConfig {
+		t.Errorf("code %d, %v; want 7", codeOf(err), err)
+	}
+}
+
 // The exact spelling counts for DEL, which must not fail, and keys of others may
 // be spelled as they like.
 func TestExactSpelling(t *testing.T) {

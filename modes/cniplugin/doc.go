@@ -45,8 +45,8 @@
 // endpointMacPrefix, ipMasq, ipMasqNetwork, loopbackDSR as upstream;
 // ipMasqNetworks (a list, for more than one cluster network), timeout,
 // stateDir, logFile and logLevel of our own. Member names are matched ignoring
-// case; one that is there in two spellings is an error, and for DEL the exact
-// one counts. Other keys are left alone.
+// case; one that is there in two spellings is an error, and for DEL, and of what
+// the runtime puts in, the exact one counts. Other keys are left alone.
 //
 // Capabilities: portMappings and dns; ips and ipRanges if there is an IPAM
 // plugin to serve them. What the runtime passes of any other is an error.

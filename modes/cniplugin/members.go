@@ -34,13 +34,17 @@ func (p *configParser) object(path string, raw json.RawMessage) map[string]json.
 func checkTwice(path string, members map[string]json.RawMessage) error {
 	var bad []error
 	for _, same := range spellings(members) {
-		at := same[0]
-		if path != "" {
-			at = path + "." + at
-		}
-		bad = append(bad, &hns.FieldError{Path: at, Reason: fmt.Sprintf("is there twice, also as %q", same[1:])})
+		bad = append(bad, twiceError(path, same))
 	}
 	return errlist.Join(bad...)
+}
+
+func twiceError(path string, same []string) error {
+	at := same[0]
+	if path != "" {
+		at = path + "." + at
+	}
+	return &hns.FieldError{Path: at, Reason: fmt.Sprintf("is there twice, also as %q", same[1:])}
 }
 
 // spellings returns the names that differ in letter case alone, together.
@@ -70,9 +74,15 @@ func wireNames() map[string]string {
 	return out
 }
 
+// runtimeNames are the members that a runtime puts into the configuration, in
+// their exact spelling, whatever a file had already: OpenShift's bootstrapper
+// wrote all keys in capitals, and libcni adds cniVersion and name.
+var runtimeNames = []string{"cniVersion", "name", "prevResult", "runtimeConfig"}
+
 // decodeOnce decodes a configuration that w could be decoded from once more if
 // a name of ours is in it twice, with its exact spelling alone, and returns the
-// complaint. What is not ours may be in it as it likes.
+// complaint if that was not the runtime's. What is not ours may be in it as it
+// likes.
 func decodeOnce(stdin []byte, w *wireConfig) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(stdin, []byte("\ufeff")), &all); err != nil {
@@ -80,14 +90,15 @@ func decodeOnce(stdin []byte, w *wireConfig) error {
 	}
 	ours := wireNames()
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return ours[fold(name)] == "" })
-	complaint := checkTwice("", all)
-	if complaint == nil {
-		return nil
-	}
-	for _, same := range spellings(all) {
+	twice := spellings(all)
+	var complaints []error
+	for _, same := range twice {
 		keep := ours[fold(same[0])]
-		if _, ok := all[keep]; !ok {
+		if !slices.Contains(same, keep) {
 			keep = same[0]
+		}
+		if !slices.Contains(runtimeNames, keep) {
+			complaints = append(complaints, twiceError("", same))
 		}
 		for _, name := range same {
 			if name != keep {
@@ -95,10 +106,13 @@ func decodeOnce(stdin []byte, w *wireConfig) error {
 			}
 		}
 	}
+	if len(twice) == 0 {
+		return nil
+	}
 	doc, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
 	*w = wireConfig{}
-	return errlist.Join(complaint, json.Unmarshal(doc, w))
+	return errlist.Join(append(complaints, json.Unmarshal(doc, w))...)
 }
