@@ -21,7 +21,8 @@ const undoTimeout = 15 * time.Second
 
 // Add is the verb ADD. It returns the result in the latest version; [Plugin.Main]
 // converts it. Repeated, it returns the same result for the endpoint that is
-// there, provided that the address belongs to this interface.
+// there, provided that the address belongs to this interface. In a chain, what
+// the plugins before have made (prevResult) stands before it in the result.
 func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Result, err error) {
 	c, err := ParseConfig(args.StdinData)
 	if err != nil {
@@ -32,6 +33,10 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 		return nil, err
 	}
 	if err := p.precheck(args, c); err != nil {
+		return nil, err
+	}
+	prev, err := c.earlier(args.IfName)
+	if err != nil {
 		return nil, err
 	}
 	ctx, r, err := p.begin(ctx, args, c, verbAdd)
@@ -56,7 +61,7 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 	if err != nil {
 		return nil, a.takeBack(ctx, done, a.explain(err))
 	}
-	return r.result(done.Endpoint, a.lease), nil
+	return chained(prev, r.result(done.Endpoint, a.lease)), nil
 }
 
 // adding is an ADD at work.

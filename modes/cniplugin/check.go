@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
-	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/hnskit/hnskit/hns"
@@ -151,59 +149,6 @@ func (r *run) wanted(ctx context.Context, prev *prevResult) (*hns.Endpoint, erro
 		want.MAC = prev.mac
 	}
 	return want, nil
-}
-
-// prevResult is what the result of ADD says of one interface.
-type prevResult struct {
-	lease *ipam.Lease
-	mac   hns.MAC // zero if the result has none
-}
-
-// prevResult reads the member of that name, whatever version it is in. A chain
-// may have added interfaces and addresses that are not ours.
-func (c *Config) prevResult(ifName string) (*prevResult, error) {
-	fail := func(path, value string, reason string) (*prevResult, error) {
-		return nil, invalidConfig(&hns.FieldError{Path: path, Value: value, Reason: reason})
-	}
-	if c.PrevResult == nil {
-		return fail("prevResult", "", "missing; CHECK needs the result of ADD")
-	}
-	res, err := version.NewResult(c.CNIVersion, c.PrevResult)
-	if err != nil {
-		return fail("prevResult", shorten(c.PrevResult), err.Error())
-	}
-	if _, err := ipam.NewLease(res); err != nil { // before anything looks into its lists
-		return fail("prevResult", shorten(c.PrevResult), err.Error())
-	}
-	r, err := types100.NewResultFromResult(res)
-	if err != nil {
-		return fail("prevResult", shorten(c.PrevResult), err.Error())
-	}
-	out := &prevResult{}
-	own := map[int]bool{}
-	for i, x := range r.Interfaces {
-		if x.Name != ifName {
-			continue
-		}
-		own[i] = true
-		if x.Mac == "" {
-			continue
-		}
-		if out.mac, err = hns.ParseMAC(x.Mac); err != nil {
-			return fail(fmt.Sprintf("prevResult.interfaces[%d].mac", i), x.Mac, "not a MAC address")
-		}
-	}
-	r.IPs = slices.DeleteFunc(slices.Clone(r.IPs), func(ip *types100.IPConfig) bool {
-		return ip.Interface != nil && !own[*ip.Interface]
-	})
-	if len(r.IPs) == 0 {
-		return fail("prevResult.ips", "", "has no address of interface "+ifName)
-	}
-	out.lease, err = ipam.NewLease(r)
-	if err != nil {
-		return fail("prevResult", shorten(c.PrevResult), err.Error())
-	}
-	return out, nil
 }
 
 // checkLease asks IPAM whether the interface has its lease. CHECK came with

@@ -206,9 +206,10 @@ func TestPrevResult(t *testing.T) {
 		{"a list", "1.0.0", `[]`, "prevResult"},
 		{"no addresses", "1.0.0", `{"cniVersion": "1.0.0"}`, "prevResult.ips"},
 		{"another interface's", "1.0.0", `{"cniVersion": "1.0.0", "interfaces": [{"name": "net1"}], "ips": [{"address": "10.50.3.3/24", "interface": 0}]}`, "prevResult.ips"},
-		{"index beyond the list", "1.0.0", `{"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3/24", "interface": 7}]}`, "prevResult.ips"},
-		{"null interface", "1.0.0", `{"cniVersion": "1.0.0", "interfaces": [null], "ips": [{"address": "10.50.3.3/24"}]}`, "prevResult"},
-		{"null address", "1.0.0", `{"cniVersion": "1.0.0", "ips": [null]}`, "prevResult"},
+		{"index beyond the list", "1.0.0", `{"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3/24", "interface": 7}]}`, "prevResult.ips[0].interface"},
+		{"null interface", "1.0.0", `{"cniVersion": "1.0.0", "interfaces": [null], "ips": [{"address": "10.50.3.3/24"}]}`, "prevResult.interfaces[0]"},
+		{"null address", "1.0.0", `{"cniVersion": "1.0.0", "ips": [null]}`, "prevResult.ips[0]"},
+		{"null route", "1.0.0", `{"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3/24"}], "routes": [null]}`, "prevResult.routes[0]"},
 		{"address without length", "1.0.0", `{"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3"}]}`, "prevResult"},
 		{"MAC", "1.0.0", `{"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "mac": "x"}], "ips": [{"address": "10.50.3.3/24"}]}`, "prevResult.interfaces[0].mac"},
 	}
