@@ -37,7 +37,7 @@ func TestChained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(asJSON(t, want), asJSON(t, string(text))); diff != "" {
+	if diff := cmp.Diff(decoded(t, want), decoded(t, string(text))); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	if again := p.mustAdd(prev, dns); cmp.Diff(res, again) != "" {
@@ -52,14 +52,6 @@ func TestChained(t *testing.T) {
 	if left := append(n.state(), n.noteFiles()...); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-}
-
-func asJSON(t *testing.T, text string) (v any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // What is wrong with the result of the earlier plugins is an error before anything is

@@ -94,6 +94,9 @@ type wireConfig struct {
 	LogFile        json.RawMessage `json:"logFile"`
 	LogLevel       json.RawMessage `json:"logLevel"`
 	PrevResult     json.RawMessage `json:"prevResult"`
+	// Of GC.
+	ValidAttachments json.RawMessage `json:"cni.dev/valid-attachments"`
+	OldAttachments   json.RawMessage `json:"cni.dev/attachments"`
 }
 
 // ParseConfig reads a network configuration for ADD and CHECK. Every complaint

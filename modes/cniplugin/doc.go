@@ -1,6 +1,6 @@
 // Package cniplugin is a CNI plugin for Windows as a library: ADD, CHECK, DEL,
-// STATUS and VERSION for one network mode, composed from packages hns, modes
-// and ipam. GC is not served yet: it succeeds and does nothing.
+// GC, STATUS and VERSION for one network mode, composed from packages hns, modes
+// and ipam.
 //
 //	func main() {
 //		(&cniplugin.Plugin{Name: "win-bridge", Mode: modes.L2Bridge}).Main()
@@ -20,9 +20,10 @@
 // other than name and ipam cannot be read any more; the lease goes last, and
 // only after the endpoint: an address is not free while HNS has it.
 //
-// What takes effect after the DEL is out of a plugin's reach: a create that HNS
-// finishes late leaves an endpoint, and an IPAM plugin that outlives a plugin
-// that was killed leaves a lease. A node's agent has to look for those.
+// What takes effect after the DEL is out of its reach: a create that HNS finishes
+// late leaves an endpoint, and an IPAM plugin that outlives a plugin that was
+// killed leaves a lease. GC takes these; since hardly any runtime calls it, a
+// node's agent has [Plugin.Reconcile].
 //
 // A sandbox has one interface on a network, since the endpoint is named after
 // these two. The ADD of a second one is refused, and the DEL that follows leaves
@@ -37,6 +38,12 @@
 // call to HNS that hangs holds up its own sandbox alone. The deadline is the
 // configuration's "timeout", a duration such as "45s"; [DefaultTimeout] if it is
 // absent. Giving back after a failed ADD has half a minute of its own at most.
+//
+// # Chains
+//
+// As a later plugin of a chain, ADD makes its interface all the same, and its
+// result has what the earlier plugins made and then its own. They must not have
+// made an interface of the same name.
 //
 // # Keys of the configuration
 //

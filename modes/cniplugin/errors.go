@@ -31,6 +31,7 @@ const (
 	codeInvalidConfig      = types.ErrInvalidNetworkConfig        // 7
 	codeTryAgain           = types.ErrTryAgainLater               // 11
 	codeNotAvailable       = 50                                   // of STATUS: no ADD can be served
+	codeLimited            = 51                                   // of STATUS: and pods that are there may suffer
 	// CodeCheckFailed is the code of a CHECK that found differences.
 	CodeCheckFailed = 101
 )

@@ -194,3 +194,64 @@ func ExampleParseConfig() {
 	// apiVersion 1
 	// policies[0].value.Settings.Exceptions[0] <ServiceCIDR>
 }
+
+// A node's agent removes what the runtime no longer knows.
+func ExamplePlugin_Reconcile() {
+	client, plugin, args, err := exampleNode()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(plugin.StateDir)
+	ctx := context.Background()
+	if _, err := plugin.Add(ctx, args); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, live := range [][]ipam.Attachment{{{ContainerID: "3f2a", IfName: "eth0"}}, nil} {
+		report, err := plugin.Reconcile(ctx, args.StdinData, live)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, f := range report.Removed {
+			fmt.Println("removed", f.Name, f.Addresses)
+		}
+		for _, f := range report.Left {
+			fmt.Println("left", f.Name, f.Addresses, "since it is", f.Reason)
+		}
+	}
+	left, err := client.Endpoints.List(ctx)
+	fmt.Println(len(left), "endpoints,", err)
+	// Output:
+	// left 3f2a_lake [10.50.3.7] since it is live
+	// released: 3f2a
+	// removed 3f2a_lake [10.50.3.7]
+	// 0 endpoints, <nil>
+}
+
+// A runtime's GC names the attachments that are valid.
+func ExamplePlugin_GC() {
+	client, plugin, args, err := exampleNode()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(plugin.StateDir)
+	ctx := context.Background()
+	if _, err := plugin.Add(ctx, args); err != nil {
+		fmt.Println(err)
+		return
+	}
+	const without = `{"cniVersion": "1.1.0", "name": "lake", "type": "win-bridge"}`
+	fmt.Println(plugin.GC(ctx, &skel.CmdArgs{StdinData: []byte(without)}))
+	const none = `{"cniVersion": "1.1.0", "name": "lake", "type": "win-bridge", "cni.dev/valid-attachments": []}`
+	fmt.Println(plugin.GC(ctx, &skel.CmdArgs{StdinData: []byte(none)}))
+	left, err := client.Endpoints.List(ctx)
+	fmt.Println(len(left), "endpoints,", err)
+	// Output:
+	// configuration of network "lake": cni.dev/valid-attachments: missing; without it nobody knows what is stale
+	// released: 3f2a
+	// <nil>
+	// 0 endpoints, <nil>
+}

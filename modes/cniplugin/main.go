@@ -17,13 +17,15 @@ type Verbs struct {
 	Add   func(context.Context, *skel.CmdArgs) (*types100.Result, error)
 	Check func(context.Context, *skel.CmdArgs) error
 	Del   func(context.Context, *skel.CmdArgs) error
+	// GC may be nil: then nothing is ever stale.
+	GC func(context.Context, *skel.CmdArgs) error
 	// Status may be nil: then the plugin is always ready.
 	Status func(context.Context, *skel.CmdArgs) error
 }
 
 // Verbs returns the plugin's verbs.
 func (p *Plugin) Verbs() Verbs {
-	return Verbs{Add: p.Add, Check: p.Check, Del: p.Del, Status: p.Status}
+	return Verbs{Add: p.Add, Check: p.Check, Del: p.Del, GC: p.GC, Status: p.Status}
 }
 
 // Main runs the plugin as a process: it reads the environment and stdin as the
@@ -58,6 +60,9 @@ func (v Verbs) Funcs() skel.CNIFuncs {
 		}),
 		Check: guarded(func(args *skel.CmdArgs) error { return v.Check(context.Background(), args) }),
 		Del:   guarded(func(args *skel.CmdArgs) error { return v.Del(context.Background(), args) }),
+	}
+	if v.GC != nil {
+		funcs.GC = guarded(func(args *skel.CmdArgs) error { return v.GC(context.Background(), args) })
 	}
 	if v.Status != nil {
 		funcs.Status = guarded(func(args *skel.CmdArgs) error { return v.Status(context.Background(), args) })

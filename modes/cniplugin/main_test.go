@@ -129,6 +129,17 @@ func TestProcess(t *testing.T) {
 	if stdout, stderr, ok = p.verb(pod, "DEL", conf); !ok || stdout+stderr != "" {
 		t.Errorf("DEL: %v, %s, standard error %q", ok, stdout, stderr)
 	}
+	if stdout, stderr, ok = p.verb(pod, "ADD", conf); !ok {
+		t.Errorf("ADD: %s, standard error %q", stdout, stderr)
+	}
+	latest := []string{`"name": "lake"`, `"cniVersion": "1.1.0"`}
+	if stdout, stderr, ok = p.run(config(latest...), "CNI_COMMAND=STATUS"); !ok || stdout+stderr != "" {
+		t.Errorf("STATUS: %v, %s, standard error %q", ok, stdout, stderr)
+	}
+	gc := config(append(latest, `"cni.dev/valid-attachments": []`)...)
+	if stdout, stderr, ok = p.run(gc, "CNI_COMMAND=GC"); !ok || stdout+stderr != "" || len(p.state()) > 0 {
+		t.Errorf("GC: %v, %s, standard error %q, left %v", ok, stdout, stderr, p.state())
+	}
 	if stdout, stderr, ok = p.run(nil, "CNI_COMMAND=VERSION"); !ok || stderr != "" || !strings.Contains(stdout, `"1.1.0"`) {
 		t.Errorf("VERSION: %v, %s, standard error %q", ok, stdout, stderr)
 	}
@@ -160,6 +171,9 @@ func TestProcessFails(t *testing.T) {
 		// containernetworking/cni#732
 		{"panic", "ADD", config(lake), []string{"CNI_ARGS=PANIC=1"}, types.ErrInternal, "panic: as it was told to", ""},
 		{"check", "CHECK", config(lake, `"prevResult": {"cniVersion": "1.0.0", "ips": [{"address": "10.50.3.3/24"}]}`), nil, cniplugin.CodeCheckFailed, "sbx-01_lake", ""},
+		{"GC without list", "GC", config(lake, `"cniVersion": "1.1.0"`), nil, types.ErrInvalidNetworkConfig, "cni.dev/valid-attachments", "1.1.0"},
+		{"GC before its time", "GC", config(lake, `"cni.dev/valid-attachments": []`), nil, types.ErrIncompatibleCNIVersion, "GC", ""},
+		{"STATUS", "STATUS", config(`"name": "cbr0"`, `"cniVersion": "1.1.0"`), nil, 50, "cbr0", "1.1.0"},
 		{"verb", "FLY", config(lake), nil, types.ErrInvalidEnvironmentVariables, "FLY", ""},
 	}
 	for _, tt := range tests {

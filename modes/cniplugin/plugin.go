@@ -36,6 +36,13 @@ type Plugin struct {
 	// EndpointName names the endpoint of a pod on a network; nil gives
 	// "<container>_<network>". It must give DEL the name it gave ADD.
 	EndpointName func(containerID, network string) string
+	// ContainerOf is EndpointName backwards; false for a name that is not of its
+	// making. GC and Reconcile need it to tell the plugin's own endpoints: with an
+	// EndpointName of one's own and without it they remove none.
+	ContainerOf func(endpoint, network string) (containerID string, ok bool)
+	// PluginDirs are the directories of IPAM plugins for Reconcile, which no
+	// runtime gives a CNI_PATH.
+	PluginDirs []string
 	// Hooks are the author's own steps.
 	Hooks Hooks
 }
@@ -52,22 +59,24 @@ type Hooks struct {
 	// there before.
 	AfterAttach func(context.Context, *Pod, *hns.Endpoint) error
 	// BeforeDetach runs first in DEL, and again if DEL is repeated; the
-	// endpoint may be gone. DEL goes on after its error and returns it.
+	// endpoint may be gone. DEL goes on after its error and returns it. GC calls
+	// it for each endpoint that it removes.
 	BeforeDetach func(context.Context, *Pod) error
 }
 
 // Pod is one interface of one sandbox, as the hooks see it.
 type Pod struct {
 	// ContainerID, IfName and Args are CNI_CONTAINERID, CNI_IFNAME and CNI_ARGS.
+	// In GC, Args is empty, and IfName too if nothing tells it.
 	ContainerID, IfName, Args string
 	// Namespace is the HNS namespace; zero in DEL if the runtime gave none.
 	Namespace hns.ID
 	// EndpointName is the name of the pod's endpoint.
 	EndpointName string
-	// Config is the configuration. In DEL only version, name, type, IPAM and
+	// Config is the configuration. In DEL and GC only version, name, type, IPAM and
 	// our own keys are read from it.
 	Config *Config
-	// Network is the HNS network; nil in DEL.
+	// Network is the HNS network; nil in DEL and GC.
 	Network *hns.Network
 	// Client is the one the plugin uses.
 	Client *hns.Client

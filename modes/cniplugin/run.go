@@ -32,8 +32,8 @@ type run struct {
 
 // precheck is what ADD and CHECK can know to be wrong before they do anything.
 func (p *Plugin) precheck(args *skel.CmdArgs, c *Config) error {
-	if p.Mode != modes.L2Bridge && p.Mode != modes.Overlay {
-		return fmt.Errorf("plugin %q: mode %q: %w", p.Name, p.Mode, hns.ErrUnsupported)
+	if err := p.checkMode(); err != nil {
+		return err
 	}
 	if err := checkContainerID(args.ContainerID); err != nil {
 		return err
@@ -42,6 +42,19 @@ func (p *Plugin) precheck(args *skel.CmdArgs, c *Config) error {
 		return &Error{Code: codeInvalidEnvironment, Err: fmt.Errorf("runtime: %w",
 			&hns.FieldError{Path: "CNI_IFNAME", Value: args.IfName, Reason: err.Error()})}
 	}
+	return p.checkConfig(c)
+}
+
+func (p *Plugin) checkMode() error {
+	if p.Mode != modes.L2Bridge && p.Mode != modes.Overlay {
+		return fmt.Errorf("plugin %q: mode %q: %w", p.Name, p.Mode, hns.ErrUnsupported)
+	}
+	return nil
+}
+
+// checkConfig finds keys that the plugin's mode has not, and what the IPAM plugin
+// would refuse.
+func (p *Plugin) checkConfig(c *Config) error {
 	var bad []error
 	if c.MACPrefix != "" && p.Mode != modes.Overlay {
 		bad = append(bad, &hns.FieldError{Path: "endpointMacPrefix", Value: c.MACPrefix,
@@ -139,6 +152,18 @@ func (p *Plugin) endpointName(containerID, network string) string {
 		return p.EndpointName(containerID, network)
 	}
 	return containerID + "_" + network
+}
+
+// containerOf is endpointName backwards.
+func (p *Plugin) containerOf(endpoint, network string) (containerID string, ok bool) {
+	switch {
+	case p.ContainerOf != nil:
+		containerID, ok = p.ContainerOf(endpoint, network)
+	case p.EndpointName == nil:
+		containerID, ok = strings.CutSuffix(endpoint, "_"+network)
+	}
+	ok = ok && checkContainerID(containerID) == nil && p.endpointName(containerID, network) == endpoint
+	return containerID, ok
 }
 
 // hasIPAM reports whether somebody other than HNS gives addresses.

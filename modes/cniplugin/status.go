@@ -2,17 +2,28 @@ package cniplugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/hnskit/hnskit/ipam"
 )
 
 // Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served. It
-// asks whether HNS answers and has the network; the error has code 50 if not.
-// The IPAM plugin is not asked.
+// asks whether HNS answers and has the network, whether the configuration fits
+// the network, and the IPAM plugin. The error has code 50 if not, and 51 if the
+// IPAM plugin says that pods that are there may suffer too.
 func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	c, err := ParseConfig(args.StdinData)
 	if err != nil {
+		return err
+	}
+	if err := p.checkMode(); err != nil {
+		return err
+	}
+	if err := p.checkConfig(c); err != nil {
 		return err
 	}
 	log, closeLog, err := openLog(c)
@@ -22,12 +33,46 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	defer closeLog()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("STATUS gave up after %s: %w", c.Timeout, context.DeadlineExceeded))
 	defer cancel()
-	r := &run{p: p, args: args, Pod: Pod{Config: c, Log: log}}
+	// Any pod would do.
+	r := &run{p: p, args: args, Pod: Pod{Config: c, Log: log, EndpointName: p.endpointName("status", c.Name)}}
 	if r.Client, err = p.open(ctx, log); err == nil {
-		err = r.findNetwork(ctx)
+		err = r.ready(ctx)
 	}
+	if err == nil {
+		return nil
+	}
+	code := uint(codeNotAvailable)
+	var fromPlugin *types.Error
+	if errors.As(err, &fromPlugin) && fromPlugin.Code == codeLimited {
+		code = codeLimited
+	}
+	return &Error{Code: code, Err: err}
+}
+
+// ready does what an ADD does before it changes anything, and asks IPAM.
+func (r *run) ready(ctx context.Context) error {
+	if err := r.findNetwork(ctx); err != nil {
+		return err
+	}
+	if err := r.planWithoutAddress(); err != nil {
+		return err
+	}
+	config, err := r.reserve()
 	if err != nil {
-		return &Error{Code: codeNotAvailable, Err: err}
+		return err
 	}
-	return nil
+	if !r.hasIPAM() {
+		return nil
+	}
+	s, ok := r.p.ipam().(ipam.StatusChecker)
+	if !ok {
+		return nil
+	}
+	req := r.ipamRequest(config)
+	req.ContainerID, req.IfName, req.Netns, req.Args = "", "", "", ""
+	err = safely("ipam", func() error { return s.Status(ctx, req) })
+	if errors.Is(err, errors.ErrUnsupported) { // nobody can tell, which is no reason against it
+		return nil
+	}
+	return err
 }
