@@ -259,7 +259,7 @@ func TestGCWithFaults(t *testing.T) {
 	gcCalls := []call{{hns.VerbList, hns.KindNetwork}, {hns.VerbList, hns.KindEndpoint}, {hns.VerbGet, hns.KindEndpoint},
 		{hns.VerbGet, hns.KindNamespace}, {hns.VerbModify, hns.KindNamespace}, {hns.VerbDelete, hns.KindEndpoint}}
 	for _, c := range gcCalls {
-		for _, code := range []hns.Code{hns.CodeAccessDenied, hns.CodeRPCCallFailed} {
+		for _, code := range []hns.Code{hns.CodeAccessDenied, hns.CodeRPCUnavailable} {
 			for _, after := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s %s after=%v", c.verb, c.kind, code, after), func(t *testing.T) {
 					n, before := faultyNode(t)
