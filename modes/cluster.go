@@ -107,20 +107,20 @@ type Cluster struct {
 	Isolation bool
 }
 
-// linux returns what is known of the Linux side.
-func (c *Cluster) linux() linuxTraits {
-	for _, t := range linuxNetworks {
-		if t.network == c.Linux.Network {
-			if c.Linux.VNI != 0 {
-				t.vni = c.Linux.VNI
-			}
-			if c.Linux.Port != 0 {
-				t.port = c.Linux.Port
-			}
-			return t
-		}
+// linux returns what is known of the Linux side; false of a network that is not.
+func (c *Cluster) linux() (linuxTraits, bool) {
+	i := slices.IndexFunc(linuxNetworks, func(t linuxTraits) bool { return t.network == c.Linux.Network })
+	if i < 0 {
+		return linuxTraits{}, false
 	}
-	return linuxTraits{network: LinuxOther}
+	t := linuxNetworks[i]
+	if c.Linux.VNI != 0 {
+		t.vni = c.Linux.VNI
+	}
+	if c.Linux.Port != 0 {
+		t.port = c.Linux.Port
+	}
+	return t, true
 }
 
 // check returns what is wrong with the description.
@@ -129,14 +129,11 @@ func (c *Cluster) check() problems {
 	if !slices.Contains(clouds, c.Cloud) {
 		bad.field("Cloud", string(c.Cloud), "not one of %q; leave it empty for others", clouds[1:])
 	}
-	vxlan := false
-	known := slices.ContainsFunc(linuxNetworks, func(t linuxTraits) bool { return t.network == c.Linux.Network })
-	if !known {
+	linux, known := c.linux()
+	switch {
+	case !known:
 		bad.field("Linux.Network", string(c.Linux.Network), "not known; there is %q for others", LinuxOther)
-	} else {
-		vxlan = slices.Contains(c.linux().native, Overlay)
-	}
-	if known && !vxlan {
+	case !slices.Contains(linux.native, Overlay):
 		for _, f := range []struct {
 			path string
 			set  bool

@@ -153,6 +153,63 @@ func wantReachable(t *testing.T, n *hns.Network, e *hns.Endpoint) {
 	}
 }
 
+// TestErrorFindingsAndTheEmulator sends documents that have an error to the
+// emulator. What HNS is documented, tested or seen to refuse must fail there;
+// the others HNS takes, and pods cannot be reached.
+func TestErrorFindingsAndTheEmulator(t *testing.T) {
+	const v4 = "10.60.4.0/24"
+	subnet := func(p string, policies ...hns.SubnetPolicy) hns.Subnet {
+		return hns.Subnet{Prefix: netip.MustParsePrefix(p), Policies: policies,
+			Routes: []hns.Route{hns.DefaultRoute(netip.MustParsePrefix(p).Addr().Next())}}
+	}
+	vsid := hns.VSID{IsolationID: 4096}
+	networks := []struct {
+		name string
+		typ  hns.NetworkType
+		subs []hns.Subnet
+	}{
+		{"Overlay without VNI", hns.Overlay, []hns.Subnet{subnet(v4)}},
+		{"Overlay with IPv6", hns.Overlay, []hns.Subnet{subnet(v4, vsid), subnet("fd00::/64", vsid)}},
+		{"L2Bridge without subnet", hns.L2Bridge, nil},
+		{"L2Tunnel without subnet", hns.L2Tunnel, nil},
+	}
+	allow := &hns.Options{Allow: []string{"overlay-vsid", "gateway-outside"}}
+	for _, tt := range networks {
+		c := hns.New(emulator.New(nil), allow)
+		n := &hns.Network{Name: "net", Type: tt.typ, IPAMs: []hns.IPAM{{Subnets: tt.subs}}}
+		if worst := modes.Worst(modes.CheckNetwork(n)); worst != modes.SeverityError {
+			t.Errorf("%s: found %q", tt.name, worst)
+		}
+		if _, err := c.Networks.Create(t.Context(), n); err == nil {
+			t.Errorf("%s: the emulator takes it", tt.name)
+		}
+	}
+	pa := []hns.EndpointPolicy{hns.ProviderAddress{Address: addr("192.0.2.10")}}
+	endpoints := []struct {
+		name    string
+		e       hns.Endpoint
+		refused bool
+	}{
+		{"outside", hns.Endpoint{Policies: pa, IPConfigs: []hns.IPConfig{{Address: addr("10.61.0.9")}}}, true},
+		{"gateway", hns.Endpoint{Policies: pa, IPConfigs: []hns.IPConfig{{Address: addr("10.60.4.1")}}}, true},
+		{"broadcast", hns.Endpoint{Policies: pa, IPConfigs: []hns.IPConfig{{Address: addr("10.60.4.255")}}}, true},
+		{"no provider address", hns.Endpoint{IPConfigs: []hns.IPConfig{{Address: addr("10.60.4.7")}}}, false},
+		{"foreign gateway", hns.Endpoint{Policies: pa, IPConfigs: []hns.IPConfig{{Address: addr("10.60.4.8")}},
+			Routes: []hns.Route{hns.DefaultRoute(addr("10.4.0.1"))}}, false},
+	}
+	c := hns.New(emulator.New(nil), allow)
+	n := makeNetwork(t, c, emulator.WindowsServer2022, modes.NetworkIntent{Mode: modes.Overlay, Subnets: prefixes(v4)})
+	for _, tt := range endpoints {
+		tt.e.Name, tt.e.Network = "pod", n.ID
+		if worst := modes.Worst(modes.CheckEndpoint(n, &tt.e)); worst != modes.SeverityError {
+			t.Errorf("%s: found %q", tt.name, worst)
+		}
+		if _, err := c.Endpoints.Create(t.Context(), &tt.e); (err != nil) != tt.refused {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
 // TestForbiddenIsRefused: what a rule forbids the emulator refuses, on the
 // newest HNS, so that nothing else is at fault. Rules of certainty "assumed"
 // are held to the same, so that the two never part.

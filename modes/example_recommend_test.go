@@ -45,3 +45,14 @@ func ExampleRecommendations_String() {
 	//                     why      IPv6 beside IPv4 needs Windows 2004 serviced, Windows Server 2022 (feature IPv6DualStack); the versions of the Windows nodes are not known
 	//                     network  switch off the source/destination check of every node
 }
+
+func ExampleRecommendation_String() {
+	rs, err := modes.Recommend(modes.Cluster{SameLink: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(rs[len(rs)-1])
+	// Output:
+	// NAT  does not work  why  pods of other nodes cannot be reached; not used in Kubernetes
+}

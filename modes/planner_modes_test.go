@@ -252,3 +252,36 @@ func TestHostEndpointErrorsAreUnsupported(t *testing.T) {
 		}
 	}
 }
+
+// TestRequirementsByVersion: loopback DSR on an HNS without it ate the node's
+// ports (containernetworking/plugins#613, kubernetes-sigs/sig-windows-tools#119),
+// and dual stack needs 11.10 (microsoft/windows-container-networking#61,
+// Azure/azure-container-networking#557). The ranges have holes
+// (kubernetes/kubernetes#93304).
+func TestRequirementsByVersion(t *testing.T) {
+	pod, err := podOn(t, "network-l2bridge-dual", func(p *modes.PodIntent) { p.Addresses, p.LoopbackDSR = prefixes("10.50.3.7/24"), true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	dual, err := modes.PlanNetwork(modes.NetworkIntent{Mode: modes.L2Bridge, Name: "lake", Subnets: prefixes("10.50.3.0/24", "fd00:50:3::/64")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	met := func(rs []modes.Requirement, v hns.Version) bool {
+		for _, r := range rs {
+			if !r.Feature.In(v) {
+				return false
+			}
+		}
+		return true
+	}
+	for v, want := range map[hns.Version][2]bool{ // loopback DSR, dual stack
+		{Major: 9, Minor: 1}: {false, false}, {Major: 9, Minor: 2}: {false, false}, {Major: 9, Minor: 3}: {true, false}, {Major: 10, Minor: 0}: {false, false},
+		{Major: 10, Minor: 1}: {false, false}, {Major: 10, Minor: 2}: {true, false}, {Major: 11, Minor: 9}: {true, false}, {Major: 11, Minor: 10}: {true, true},
+		{Major: 15, Minor: 4}: {true, true}, {Major: 17, Minor: 0}: {true, true}, {}: {false, false},
+	} {
+		if got := [2]bool{met(modes.EndpointRequirements(modes.L2Bridge, pod), v), met(dual.Requirements(), v)}; got != want {
+			t.Errorf("HNS %s: DSR, dual stack %v, want %v", v, got, want)
+		}
+	}
+}

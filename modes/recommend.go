@@ -80,14 +80,15 @@ func Recommend(c Cluster) (Recommendations, error) {
 	if err := c.check().as("recommend a mode for", "the cluster"); err != nil {
 		return nil, err
 	}
+	linux, _ := c.linux()
 	var out Recommendations
 	for _, judge := range []func(*judgement){l2bridgeFit, l2tunnelFit, overlayFit, transparentFit, natFit} {
-		j := judgement{c: &c, linux: c.linux()}
+		j := judgement{c: &c, linux: linux}
 		judge(&j)
 		out = append(out, j.verdict())
 	}
 	slices.SortStableFunc(out, func(a, b Recommendation) int {
-		if d := a.weight(c.linux()) - b.weight(c.linux()); d != 0 {
+		if d := a.weight(linux) - b.weight(linux); d != 0 {
 			return d
 		}
 		return a.changes() - b.changes()

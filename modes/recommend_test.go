@@ -32,82 +32,83 @@ func fits(rs modes.Recommendations) []string {
 
 const never = " does not work"
 
+var recommendTests = []struct {
+	name    string
+	cluster modes.Cluster
+	want    []string
+	texts   []string // in the table, each
+}{
+	{"one-link-host-gw", modes.Cluster{Windows: server2019, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"L2Bridge works", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"one link"}},
+	// flannel on Linux: VNI 1, port 8472 (flannel-io/flannel#1215,
+	// rancher/rke2#5952).
+	{"flannel-vxlan-defaults", modes.Cluster{Windows: server2019, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN}},
+		[]string{"Overlay works if", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never},
+		[]string{"set VNI 4096 instead of 1", "set UDP port 4789 instead of 8472"}},
+	{"flannel-vxlan-for-windows", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 4096, Port: 4789}},
+		[]string{"Overlay works", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, nil},
+	{"flannel-vxlan-wide-vni-direct-routing", modes.Cluster{Windows: server2022, SameLink: true,
+		Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 69632, Port: 4789, DirectRouting: true}},
+		[]string{"Overlay works if", "L2Bridge works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never},
+		[]string{"16 bits", "switch DirectRouting off", "replace flannel vxlan by flannel host-gw"}},
+	{"flannel-vxlan-fixed", modes.Cluster{Windows: server2022, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, Fixed: true}},
+		[]string{"Overlay" + never, "L2Bridge" + never, "L2Tunnel" + never, "Transparent" + never, "NAT" + never},
+		[]string{"cannot: set VNI 4096 instead of 1", "cannot: replace flannel vxlan"}},
+	{"wireguard", modes.Cluster{Windows: server2022, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelOther}},
+		[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, nil},
+	{"server-2019-as-released", modes.Cluster{Windows: []hns.Version{emulator.WindowsServer2019RTM, emulator.WindowsServer2022}, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 4096, Port: 4789}},
+		[]string{"Overlay works if", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"KB4489899", "update those with HNS 9.1"}},
+
+	// The clouds.
+	{"aws-host-gw", modes.Cluster{Windows: server2022, Cloud: modes.CloudAWS, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"source/destination check"}},
+	{"aws-check-stays-on", modes.Cluster{Windows: server2022, Cloud: modes.CloudAWS, SameLink: true, ForwardingDenied: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"Overlay works if", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"may not forward"}},
+	{"aws-several-links", modes.Cluster{Windows: server2022, Cloud: modes.CloudAWS, Routes: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"route table of the cloud"}},
+	{"google-host-gw", modes.Cluster{Windows: server2022, Cloud: modes.CloudGoogle, SameLink: true, Routes: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"route table of the cloud", "canIpForward"}},
+	{"azure-cni", modes.Cluster{Windows: server2022, Cloud: modes.CloudAzure, Linux: modes.LinuxNodes{Network: modes.AzureCNI}},
+		[]string{"L2Tunnel works", "L2Bridge works", "Overlay works if", "Transparent" + never, "NAT" + never}, []string{"makes L2Bridge networks"}},
+	{"azure-flannel", modes.Cluster{Windows: server2022, Cloud: modes.CloudAzure, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"L2Tunnel works if", "Overlay works if", "L2Bridge" + never, "Transparent" + never, "NAT" + never}, []string{"no common link"}},
+	{"azure-flannel-with-routes", modes.Cluster{Windows: server2022, Cloud: modes.CloudAzure, Routes: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"L2Bridge works if", "L2Tunnel works if", "Overlay works if", "Transparent" + never, "NAT" + never}, []string{"IP forwarding on every node"}},
+	// vSphere has UDP 4789 for itself.
+	{"vmware-ovn", modes.Cluster{Windows: server2022, Cloud: modes.CloudVMware, Linux: modes.LinuxNodes{Network: modes.OVNHybrid, Port: 9898}},
+		[]string{"Overlay works", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"vSphere takes UDP port 4789", "VNI 4097"}},
+	{"vmware-flannel-2019", modes.Cluster{Windows: server2019, Cloud: modes.CloudVMware, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 4096, Port: 4789}},
+		[]string{"Overlay works if", "L2Bridge works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"update those with HNS 9.5", "another agent than flanneld"}},
+
+	// What is wanted.
+	{"dual-stack-2022", modes.Cluster{Windows: server2022, SameLink: true, IPv6: true, Linux: modes.LinuxNodes{Network: modes.CalicoBGP}},
+		[]string{"L2Bridge works", "L2Tunnel" + never, "Overlay" + never, "Transparent" + never, "NAT" + never}, []string{"carries no IPv6"}},
+	{"dual-stack-2019", modes.Cluster{Windows: server2019, SameLink: true, IPv6: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
+		[]string{"L2Bridge works if", "L2Tunnel" + never, "Overlay" + never, "Transparent" + never, "NAT" + never}, []string{"Windows Server 2022", "no IPv6 on Windows"}},
+	{"isolation", modes.Cluster{Windows: server2022, SameLink: true, Routes: true, Isolation: true, Cloud: modes.CloudAzure},
+		[]string{"Overlay works", "L2Bridge" + never, "L2Tunnel" + never, "Transparent" + never, "NAT" + never}, []string{"apart from the physical network"}},
+
+	// The other networks of Linux nodes.
+	{"antrea", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{Network: modes.Antrea}},
+		[]string{"Transparent works", "Overlay works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"Open vSwitch"}},
+	{"calico-vxlan", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{Network: modes.CalicoVXLAN}},
+		[]string{"Overlay works", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, nil},
+	{"calico-bgp-routed", modes.Cluster{Windows: server2022, Routes: true, Linux: modes.LinuxNodes{Network: modes.CalicoBGP}},
+		[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"by BGP"}},
+	{"other", modes.Cluster{Windows: server2022, SameLink: true, Linux: modes.LinuxNodes{Network: modes.LinuxOther}},
+		[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"replace other by"}},
+	{"vni-and-port-wanted", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{VNI: 5000, Port: 8472}},
+		[]string{"Overlay works", "Transparent works", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"OVN-Kubernetes hybrid overlay or another", "VNI 5000 and UDP port 8472", "Windows nodes  UDP port 8472"}},
+	{"port-wanted-2019", modes.Cluster{Windows: server2019, Linux: modes.LinuxNodes{Port: 8472}},
+		[]string{"Overlay works", "Transparent works", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"VNI 4096 and UDP port 4789"}},
+	{"nothing-yet", modes.Cluster{SameLink: true},
+		[]string{"L2Bridge works", "Overlay works", "Transparent works", "L2Tunnel" + never, "NAT" + never}, []string{"versions of the Windows nodes are not known", "VNI 4096 and UDP port 4789"}},
+	{"nothing-known", modes.Cluster{}, []string{"Overlay works", "Transparent works", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, nil},
+}
+
 func TestRecommend(t *testing.T) {
-	tests := []struct {
-		name    string
-		cluster modes.Cluster
-		want    []string
-		texts   []string // in the table, each
-	}{
-		{"one-link-host-gw", modes.Cluster{Windows: server2019, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"L2Bridge works", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"one link"}},
-		// flannel on Linux: VNI 1, port 8472 (flannel-io/flannel#1215,
-		// rancher/rke2#5952).
-		{"flannel-vxlan-defaults", modes.Cluster{Windows: server2019, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN}},
-			[]string{"Overlay works if", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never},
-			[]string{"set VNI 4096 instead of 1", "set UDP port 4789 instead of 8472"}},
-		{"flannel-vxlan-for-windows", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 4096, Port: 4789}},
-			[]string{"Overlay works", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, nil},
-		{"flannel-vxlan-wide-vni-direct-routing", modes.Cluster{Windows: server2022, SameLink: true,
-			Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 69632, Port: 4789, DirectRouting: true}},
-			[]string{"Overlay works if", "L2Bridge works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never},
-			[]string{"16 bits", "switch DirectRouting off", "replace flannel vxlan by flannel host-gw"}},
-		{"flannel-vxlan-fixed", modes.Cluster{Windows: server2022, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, Fixed: true}},
-			[]string{"Overlay" + never, "L2Bridge" + never, "L2Tunnel" + never, "Transparent" + never, "NAT" + never},
-			[]string{"cannot: set VNI 4096 instead of 1", "cannot: replace flannel vxlan"}},
-		{"wireguard", modes.Cluster{Windows: server2022, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelOther}},
-			[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, nil},
-		{"server-2019-as-released", modes.Cluster{Windows: []hns.Version{emulator.WindowsServer2019RTM, emulator.WindowsServer2022}, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 4096, Port: 4789}},
-			[]string{"Overlay works if", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"KB4489899", "update those with HNS 9.1"}},
-
-		// The clouds.
-		{"aws-host-gw", modes.Cluster{Windows: server2022, Cloud: modes.CloudAWS, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"source/destination check"}},
-		{"aws-check-stays-on", modes.Cluster{Windows: server2022, Cloud: modes.CloudAWS, SameLink: true, ForwardingDenied: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"Overlay works if", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"may not forward"}},
-		{"aws-several-links", modes.Cluster{Windows: server2022, Cloud: modes.CloudAWS, Routes: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"route table of the cloud"}},
-		{"google-host-gw", modes.Cluster{Windows: server2022, Cloud: modes.CloudGoogle, SameLink: true, Routes: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"route table of the cloud", "canIpForward"}},
-		{"azure-cni", modes.Cluster{Windows: server2022, Cloud: modes.CloudAzure, Linux: modes.LinuxNodes{Network: modes.AzureCNI}},
-			[]string{"L2Tunnel works", "L2Bridge works", "Overlay works if", "Transparent" + never, "NAT" + never}, []string{"makes L2Bridge networks"}},
-		{"azure-flannel", modes.Cluster{Windows: server2022, Cloud: modes.CloudAzure, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"L2Tunnel works if", "Overlay works if", "L2Bridge" + never, "Transparent" + never, "NAT" + never}, []string{"no common link"}},
-		{"azure-flannel-with-routes", modes.Cluster{Windows: server2022, Cloud: modes.CloudAzure, Routes: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"L2Bridge works if", "L2Tunnel works if", "Overlay works if", "Transparent" + never, "NAT" + never}, []string{"IP forwarding on every node"}},
-		// vSphere has UDP 4789 for itself.
-		{"vmware-ovn", modes.Cluster{Windows: server2022, Cloud: modes.CloudVMware, Linux: modes.LinuxNodes{Network: modes.OVNHybrid, Port: 9898}},
-			[]string{"Overlay works", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"vSphere takes UDP port 4789", "VNI 4097"}},
-		{"vmware-flannel-2019", modes.Cluster{Windows: server2019, Cloud: modes.CloudVMware, SameLink: true, Linux: modes.LinuxNodes{Network: modes.FlannelVXLAN, VNI: 4096, Port: 4789}},
-			[]string{"Overlay works if", "L2Bridge works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"update those with HNS 9.5", "another agent than flanneld"}},
-
-		// What is wanted.
-		{"dual-stack-2022", modes.Cluster{Windows: server2022, SameLink: true, IPv6: true, Linux: modes.LinuxNodes{Network: modes.CalicoBGP}},
-			[]string{"L2Bridge works", "L2Tunnel" + never, "Overlay" + never, "Transparent" + never, "NAT" + never}, []string{"carries no IPv6"}},
-		{"dual-stack-2019", modes.Cluster{Windows: server2019, SameLink: true, IPv6: true, Linux: modes.LinuxNodes{Network: modes.FlannelHostGW}},
-			[]string{"L2Bridge works if", "L2Tunnel" + never, "Overlay" + never, "Transparent" + never, "NAT" + never}, []string{"Windows Server 2022", "no IPv6 on Windows"}},
-		{"isolation", modes.Cluster{Windows: server2022, SameLink: true, Routes: true, Isolation: true, Cloud: modes.CloudAzure},
-			[]string{"Overlay works", "L2Bridge" + never, "L2Tunnel" + never, "Transparent" + never, "NAT" + never}, []string{"apart from the physical network"}},
-
-		// The other networks of Linux nodes.
-		{"antrea", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{Network: modes.Antrea}},
-			[]string{"Transparent works", "Overlay works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"Open vSwitch"}},
-		{"calico-vxlan", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{Network: modes.CalicoVXLAN}},
-			[]string{"Overlay works", "Transparent works if", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, nil},
-		{"calico-bgp-routed", modes.Cluster{Windows: server2022, Routes: true, Linux: modes.LinuxNodes{Network: modes.CalicoBGP}},
-			[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"by BGP"}},
-		{"other", modes.Cluster{Windows: server2022, SameLink: true, Linux: modes.LinuxNodes{Network: modes.LinuxOther}},
-			[]string{"L2Bridge works if", "Overlay works if", "Transparent works if", "L2Tunnel" + never, "NAT" + never}, []string{"replace other by"}},
-		{"vni-and-port-wanted", modes.Cluster{Windows: server2022, Linux: modes.LinuxNodes{VNI: 5000, Port: 8472}},
-			[]string{"Overlay works", "Transparent works", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"OVN-Kubernetes hybrid overlay or another", "VNI 5000 and UDP port 8472", "Windows nodes  UDP port 8472"}},
-		{"port-wanted-2019", modes.Cluster{Windows: server2019, Linux: modes.LinuxNodes{Port: 8472}},
-			[]string{"Overlay works", "Transparent works", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, []string{"VNI 4096 and UDP port 4789"}},
-		{"nothing-yet", modes.Cluster{SameLink: true},
-			[]string{"L2Bridge works", "Overlay works", "Transparent works", "L2Tunnel" + never, "NAT" + never}, []string{"versions of the Windows nodes are not known", "VNI 4096 and UDP port 4789"}},
-		{"nothing-known", modes.Cluster{}, []string{"Overlay works", "Transparent works", "L2Bridge" + never, "L2Tunnel" + never, "NAT" + never}, nil},
-	}
 	files := map[string]bool{}
-	for _, tt := range tests {
+	for _, tt := range recommendTests {
 		files[filepath.Join("testdata", "recommend", tt.name+".txt")] = true
 		t.Run(tt.name, func(t *testing.T) {
 			rs, err := modes.Recommend(tt.cluster)

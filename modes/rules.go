@@ -82,7 +82,7 @@ type Rule struct {
 // HNS answers HCN_E_INVALID_POLICY_TYPE; Fix then has the schema 2 name if it
 // is one of schema 1. What is no mode has [Unknown] rules alone.
 func (m Mode) Rule(on On, policyType string) Rule {
-	for _, row := range ruleTable {
+	for _, row := range ruleTable() {
 		if row.on == on && strings.EqualFold(row.policyType, policyType) {
 			return row.rule(m)
 		}
@@ -103,7 +103,7 @@ func (m Mode) Rule(on On, policyType string) Rule {
 // of its subnets, of endpoints, and of load balancers.
 func (m Mode) Rules() []Rule {
 	var out []Rule
-	for _, row := range ruleTable {
+	for _, row := range ruleTable() {
 		out = append(out, row.rule(m))
 	}
 	return out

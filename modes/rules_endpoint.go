@@ -1,11 +1,13 @@
 package modes
 
-import "github.com/hnskit/hnskit/hns"
+import (
+	"slices"
+
+	"github.com/hnskit/hnskit/hns"
+)
 
 func endpointRules() []ruleRow {
-	t := append(portRules(), routeRules()...)
-	t = append(t, filterRules()...)
-	return append(t, adapterEndRules()...)
+	return slices.Concat(portRules(), routeRules(), filterRules(), adapterEndRules())
 }
 
 // portRules are those about what leads into the pod.

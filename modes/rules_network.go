@@ -1,6 +1,11 @@
 package modes
 
-import "github.com/hnskit/hnskit/hns"
+import (
+	"slices"
+	"sync"
+
+	"github.com/hnskit/hnskit/hns"
+)
 
 // Reasons that several rules have.
 const (
@@ -20,15 +25,13 @@ const (
 )
 
 // ruleTable holds the rules of every type of the schema, those of an object
-// together.
-var ruleTable = func() []ruleRow {
-	t := append(networkRules(), subnetRules()...)
-	t = append(t, endpointRules()...)
-	return append(t, loadBalancerRules()...)
-}()
+// together. It is made when it is first asked for, and never changed.
+var ruleTable = sync.OnceValue(func() []ruleRow {
+	return slices.Concat(networkRules(), subnetRules(), endpointRules(), loadBalancerRules())
+})
 
 func networkRules() []ruleRow {
-	return append(adapterRules(), vxlanRules()...)
+	return slices.Concat(adapterRules(), vxlanRules())
 }
 
 // adapterRules are those about the adapter and the switch.
