@@ -170,9 +170,12 @@ func (c *Client) send(ctx context.Context, req Request) (Response, error) {
 	done := make(chan result, 1)
 	var settled atomic.Bool // by whoever comes first: the answer, or the caller's leaving
 	go func() {
-		// A backend may end its goroutine, as t.FailNow in a test's backend does.
-		r := result{err: &BackendError{Err: errors.New("the backend did not return")}}
+		var r result
+		returned := false
 		defer func() {
+			if !returned { // it ended its goroutine, as t.FailNow in a test's backend does
+				r.err = &BackendError{Err: errors.New("the backend did not return")}
+			}
 			<-c.slots
 			if settled.CompareAndSwap(false, true) {
 				done <- r
@@ -181,6 +184,7 @@ func (c *Client) send(ctx context.Context, req Request) (Response, error) {
 			}
 		}()
 		r.resp, r.err = doSafely(c.backend, req)
+		returned = true
 	}()
 	select {
 	case r := <-done:

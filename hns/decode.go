@@ -35,7 +35,7 @@ type Unread struct {
 // reader reads the members of one JSON object, ignoring the letter case of
 // their names. It never fails: what cannot be read is noted and reads as zero.
 type reader struct {
-	members map[string]json.RawMessage
+	members members
 	path    string
 	unread  *[]Unread
 }
@@ -44,7 +44,11 @@ type reader struct {
 // an empty one, and is noted.
 func newReader(doc []byte, unread *[]Unread) reader {
 	r := reader{unread: unread}
-	r.members, _ = r.object("", doc)
+	if json.Valid(doc) {
+		r.members, _ = r.object("", doc)
+	} else {
+		r.members, _ = r.slowObject("", doc) // which says what is wrong
+	}
 	return r
 }
 
@@ -76,9 +80,15 @@ func unquote(text string) string {
 	return text
 }
 
-// object returns the members of an object by their names in small letters, and
-// whether it is one.
-func (r reader) object(path string, doc []byte) (map[string]json.RawMessage, bool) {
+// object returns the members of an object in valid JSON, and whether it is one.
+func (r reader) object(path string, doc []byte) (members, bool) {
+	if members, ok := membersOf(doc); ok {
+		return members, true
+	}
+	return r.slowObject(path, doc)
+}
+
+func (r reader) slowObject(path string, doc []byte) (members, bool) {
 	var exact map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &exact); err != nil || exact == nil {
 		reason := "not a JSON object"
@@ -96,7 +106,11 @@ func (r reader) object(path string, doc []byte) (map[string]json.RawMessage, boo
 	if len(folded) < len(exact) {
 		r.foldTwice(path, exact, folded)
 	}
-	return folded, true
+	out := make(members, 0, len(folded))
+	for k, v := range folded {
+		out = append(out, member{[]byte(k), v})
+	}
+	return out, true
 }
 
 // foldTwice settles which of several spellings of a name counts: the first in
@@ -140,9 +154,9 @@ func (r reader) noteMember(name string, text []byte, reason string) {
 // small letters and in order.
 func (r reader) others(known ...string) []string {
 	var out []string
-	for k := range r.members {
-		if !slices.ContainsFunc(known, func(n string) bool { return strings.EqualFold(n, k) }) {
-			out = append(out, k)
+	for _, m := range r.members {
+		if !slices.ContainsFunc(known, func(n string) bool { return sameName(m.name, n) }) {
+			out = append(out, strings.ToLower(string(m.name)))
 		}
 	}
 	slices.Sort(out)
@@ -151,11 +165,35 @@ func (r reader) others(known ...string) []string {
 
 // raw returns the member as it stands, nil when it is absent or null.
 func (r reader) raw(name string) json.RawMessage {
-	v := r.members[strings.ToLower(name)]
+	v := r.members.get(name)
 	if string(bytes.TrimSpace(v)) == "null" {
 		return nil
 	}
 	return v
+}
+
+// text returns the text that v is, and whether it is one; null is the empty text.
+// It sees to what most texts are by itself, since much of a document is texts.
+func text(v json.RawMessage) (s string, ok bool) {
+	if n := len(v); n > 1 && v[0] == '"' && isPlainText(v[1:n-1]) && v[n-1] == '"' {
+		return string(v[1 : n-1]), true
+	}
+	if len(v) > 0 && v[0] != '"' && v[0] != 'n' {
+		return "", false
+	}
+	var unescaped string
+	err := json.Unmarshal(v, &unescaped)
+	return unescaped, err == nil
+}
+
+// isPlainText reports whether a text in JSON stands for itself.
+func isPlainText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
+			return false
+		}
+	}
+	return true
 }
 
 // str returns a text; a number is returned as its digits, since HNS and its
@@ -165,8 +203,7 @@ func (r reader) str(name string) string {
 	if v == nil {
 		return ""
 	}
-	var s string
-	if json.Unmarshal(v, &s) == nil {
+	if s, ok := text(v); ok {
 		return s
 	}
 	var n json.Number
@@ -183,13 +220,12 @@ func (r reader) uint(name string, bits int) uint64 {
 	if v == nil {
 		return 0
 	}
-	s := string(bytes.TrimSpace(v))
-	var text string
-	if json.Unmarshal(v, &text) == nil {
-		if text == "" {
-			return 0
-		}
-		s = text
+	s, isText := text(v)
+	switch {
+	case !isText:
+		s = string(bytes.TrimSpace(v))
+	case s == "":
+		return 0
 	}
 	n, err := strconv.ParseUint(s, 10, bits)
 	if err != nil {
@@ -266,7 +302,7 @@ func (r reader) prefix(name string) netip.Prefix {
 // noted and left out.
 func (r reader) list(name string, f func(reader)) {
 	for i, v := range r.elements(name) {
-		e := reader{path: fmt.Sprintf("%s[%d]", r.at(name), i), unread: r.unread}
+		e := reader{path: r.at(name) + "[" + strconv.Itoa(i) + "]", unread: r.unread}
 		ok := false
 		if e.members, ok = e.object(e.path, v); ok {
 			f(e)
@@ -281,7 +317,7 @@ func (r reader) elements(name string) []json.RawMessage {
 		return nil
 	}
 	var l []json.RawMessage
-	if json.Unmarshal(v, &l) != nil {
+	if !eachElement(v, func(e []byte) { l = append(l, e) }) {
 		r.note(name, "not a list")
 	}
 	return l
@@ -311,15 +347,16 @@ func (r reader) addrs(name string) []netip.Addr {
 func parsed[T any](r reader, name, reason string, parse func(string) (T, error)) []T {
 	var out []T
 	for i, v := range r.elements(name) {
-		var s string
-		err := json.Unmarshal(v, &s)
-		if err == nil {
+		s, ok := text(v)
+		if ok {
 			var t T
+			var err error
 			if t, err = parse(s); err == nil {
 				out = append(out, t)
 			}
+			ok = err == nil
 		}
-		if err != nil {
+		if !ok {
 			r.noteAt(fmt.Sprintf("%s[%d]", r.at(name), i), v, reason)
 		}
 	}

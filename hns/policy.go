@@ -156,7 +156,7 @@ type decoders[P policy] map[string]func(reader) P
 
 // decodePolicy never fails: r is an object.
 func decodePolicy[P policy](r reader, known decoders[P]) P {
-	raw := RawPolicy{Type: r.str("Type"), Settings: r.raw("Settings")}
+	raw := RawPolicy{Type: r.str("Type"), Settings: slices.Clone(r.raw("Settings"))}
 	dec := known[strings.ToLower(raw.Type)]
 	if dec == nil {
 		return any(raw).(P)

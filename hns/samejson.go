@@ -12,6 +12,10 @@ import (
 // case, and so are texts that are GUIDs, or MAC addresses in any of their
 // spellings.
 func sameJSON(a, b []byte) bool {
+	var compact bytes.Buffer
+	if json.Compact(&compact, a) == nil && bytes.Equal(compact.Bytes(), b) {
+		return true // what was read is most often what would be written
+	}
 	va, errA := decodeAny(a)
 	vb, errB := decodeAny(b)
 	return errA == nil && errB == nil && sameValue(va, vb)
