@@ -71,48 +71,68 @@ var meaningTable = map[hns.Code]map[string]means{
 		"get load balancer": {}, "delete load balancer": {}, "get SDN route": {}, "delete SDN route": {}},
 	hns.CodeEndpointNotFound: {"*": {hns.ErrNotFound}, "get network": {}, "delete network": {}, "get namespace": {}, "delete namespace": {},
 		"get load balancer": {}, "delete load balancer": {}, "get SDN route": {}, "delete SDN route": {}},
-	hns.CodeElementNotFound:          {"*": {hns.ErrNotFound}}, // a namespace that is gone
-	hns.CodeObjectNotFound:           {"*": {hns.ErrNotFound}},
-	hns.CodeSwitchNotFound:           partNotFound,
-	hns.CodePortNotFound:             partNotFound,
-	hns.CodeSubnetNotFound:           partNotFound,
-	hns.CodeAdapterNotFound:          partNotFound,
-	hns.CodeLayerNotFound:            partNotFound,
-	hns.CodePolicyNotFound:           partNotFound,
-	hns.CodeVFPPortSettingNotFound:   partNotFound,
-	hns.CodeSwitchExtensionNotFound:  partNotFound,
-	hns.CodeNetworkExists:            {"*": {hns.ErrExists}},
-	hns.CodeAlreadyExists:            {"*": {hns.ErrExists}},
-	hns.CodeDuplicateName:            {"*": {hns.ErrExists}},
-	hns.CodePortExists:               {"*": {hns.ErrExists}, "create load balancer": {hns.ErrExists, hns.ErrInUse}, "modify load balancer": {hns.ErrExists, hns.ErrInUse}},
-	hns.CodePolicyExists:             {"*": {hns.ErrExists}},
-	hns.CodeObjectAlreadyExists:      {"*": {hns.ErrExists}, "create endpoint": {hns.ErrExists, hns.ErrAddressInUse}, "create network": {hns.ErrExists, hns.ErrOverlap}},
-	hns.CodeAddressInvalidOrReserved: {"*": {hns.ErrInvalid}, "create endpoint": {hns.ErrInvalid, hns.ErrAddressInUse}},
-	hns.CodeEndpointAttached:         {"*": {hns.ErrAttached}},
-	hns.CodeEndpointInNamespace:      {"*": {hns.ErrAttached}},
-	hns.CodeRequestUnsupported:       {"*": {hns.ErrUnsupported}, "delete namespace": {hns.ErrInUse}},
-	hns.CodeHasReferences:            {"*": {hns.ErrInUse}},
-	hns.CodeSharingViolation:         {"*": {hns.ErrInUse}},
-	hns.CodeInvalidPolicy:            {"*": {hns.ErrInvalid, hns.ErrInvalidPolicy}},
-	hns.CodeInvalidPolicyType:        {"*": {hns.ErrInvalid, hns.ErrInvalidPolicy}},
-	hns.CodeInvalidParameter:         {"*": {hns.ErrInvalid}},
-	hns.CodeInvalidIP:                {"*": {hns.ErrInvalid}},
-	hns.CodeInvalidNetworkType:       {"*": {hns.ErrInvalid}},
-	hns.CodeDegraded:                 {"*": {hns.ErrDegraded}},
-	hns.CodeNamespaceAttachFailed:    {"*": {hns.ErrDegraded}},
-	hns.CodeNotImplemented:           {"*": {hns.ErrUnsupported}},
-	hns.CodeProcNotFound:             {"*": {hns.ErrUnsupported}}, // an old DLL; "procedure not found" is no object not found
-	hns.CodeModuleNotFound:           {"*": {hns.ErrUnsupported}},
-	hns.CodeICSDisabled:              {"*": {hns.ErrUnsupported}},
-	hns.CodeAccessDenied:             {"*": {hns.ErrDenied}},
-	hns.CodeManagerStopped:           {"*": {hns.ErrUnavailable}},
-	hns.CodeServiceNotActive:         {"*": {hns.ErrUnavailable}},
-	hns.CodeRPCUnavailable:           {"*": {hns.ErrUnavailable}},
-	hns.CodeRPCCallFailed:            {"*": {hns.ErrUnavailable}},
-	hns.CodeRPCCallFailedDNE:         {"*": {hns.ErrUnavailable}},
-	hns.CodeRPCNotRegistered:         {"*": {hns.ErrUnavailable}},
-	hns.CodeRegistryFailure:          {"*": {}},
-	0x80004005:                       {"*": {}}, // unspecified
+	hns.CodeElementNotFound:           {"*": {hns.ErrNotFound}}, // a namespace that is gone
+	hns.CodeObjectNotFound:            {"*": {hns.ErrNotFound}},
+	hns.CodeSwitchNotFound:            partNotFound,
+	hns.CodePortNotFound:              partNotFound,
+	hns.CodeSubnetNotFound:            partNotFound,
+	hns.CodeAdapterNotFound:           partNotFound,
+	hns.CodeLayerNotFound:             partNotFound,
+	hns.CodePolicyNotFound:            partNotFound,
+	hns.CodeVFPPortSettingNotFound:    partNotFound,
+	hns.CodeSwitchExtensionNotFound:   partNotFound,
+	hns.CodeNetworkExists:             {"*": {hns.ErrExists}},
+	hns.CodeAlreadyExists:             {"*": {hns.ErrExists}},
+	hns.CodeDuplicateName:             {"*": {hns.ErrExists}},
+	hns.CodePortExists:                {"*": {hns.ErrExists}, "create load balancer": {hns.ErrExists, hns.ErrInUse}, "modify load balancer": {hns.ErrExists, hns.ErrInUse}},
+	hns.CodePolicyExists:              {"*": {hns.ErrExists}},
+	hns.CodeObjectAlreadyExists:       {"*": {hns.ErrExists}, "create endpoint": {hns.ErrExists, hns.ErrAddressInUse}, "create network": {hns.ErrExists, hns.ErrOverlap}},
+	hns.CodeAddressInvalidOrReserved:  {"*": {hns.ErrInvalid}, "create endpoint": {hns.ErrInvalid, hns.ErrAddressInUse}},
+	hns.CodeEndpointAttached:          {"*": {hns.ErrAttached}},
+	hns.CodeEndpointInNamespace:       {"*": {hns.ErrAttached}},
+	hns.CodeRequestUnsupported:        {"*": {hns.ErrUnsupported}, "delete namespace": {hns.ErrInUse}},
+	hns.CodeHasReferences:             {"*": {hns.ErrInUse}},
+	hns.CodeSharingViolation:          {"*": {hns.ErrInUse}},
+	hns.CodeInvalidPolicy:             {"*": {hns.ErrInvalid, hns.ErrInvalidPolicy}},
+	hns.CodeInvalidPolicyType:         {"*": {hns.ErrInvalid, hns.ErrInvalidPolicy}},
+	hns.CodeInvalidParameter:          {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidIP:                 {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidNetworkType:        {"*": {hns.ErrInvalid}},
+	hns.CodeDegraded:                  {"*": {hns.ErrDegraded}},
+	hns.CodeNamespaceAttachFailed:     {"*": {hns.ErrDegraded}},
+	hns.CodeNotImplemented:            {"*": {hns.ErrUnsupported}},
+	hns.CodeProcNotFound:              {"*": {hns.ErrUnsupported}}, // an old DLL; "procedure not found" is no object not found
+	hns.CodeModuleNotFound:            {"*": {hns.ErrUnsupported}},
+	hns.CodeICSDisabled:               {"*": {hns.ErrUnsupported}},
+	hns.CodeAccessDenied:              {"*": {hns.ErrDenied}},
+	hns.CodeManagerStopped:            {"*": {hns.ErrUnavailable}},
+	hns.CodeServiceNotActive:          {"*": {hns.ErrUnavailable}},
+	hns.CodeRPCUnavailable:            {"*": {hns.ErrUnavailable}},
+	hns.CodeRPCCallFailed:             {"*": {hns.ErrUnavailable}},
+	hns.CodeRPCCallFailedDNE:          {"*": {hns.ErrUnavailable}},
+	hns.CodeRPCNotRegistered:          {"*": {hns.ErrUnavailable}},
+	hns.CodeRegistryFailure:           {"*": {}},
+	hns.CodeObjectUsedAfterUnload:     {"*": {}},
+	hns.CodeInvalidNetwork:            {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidEndpoint:           {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidRemoteOperation:    {"*": {hns.ErrInvalid}},
+	hns.CodeGUIDConversion:            {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidJSON:               {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidJSONReference:      {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidPrefix:             {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidSubnet:             {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidIPSubnet:           {"*": {hns.ErrInvalid}},
+	hns.CodeEndpointNotAttached:       {"*": {hns.ErrInvalid}},
+	hns.CodeEndpointNotLocal:          {"*": {hns.ErrInvalid}},
+	hns.CodeInvalidInternalPort:       {"*": {hns.ErrInvalid, hns.ErrInvalidPolicy}},
+	hns.CodeInterfaceParametersExists: {"*": {hns.ErrInvalid, hns.ErrInvalidPolicy}},
+	hns.CodeLayerExists:               {"*": {hns.ErrExists}},
+	hns.CodeMappingNotSupported:       {"*": {hns.ErrUnsupported}},
+	hns.CodeSharingDisabled:           {"*": {hns.ErrUnsupported}},
+	hns.CodeVFPNotAllowed:             {"*": {hns.ErrUnsupported}},
+	hns.CodeSharedSwitchModification:  {"*": {hns.ErrInUse}},
+	0x80041002:                        {"*": {}}, // not found, says WMI, of whatever HNS asked it for (microsoft/WSL#12019)
+	0x80004005:                        {"*": {}}, // unspecified
 }
 
 // A part that is missing below an object does not make the object gone: a
@@ -143,6 +163,55 @@ func TestMeanings(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Failures as they were reported, each with the operation it came from and the
+// text of a system in another language or with odd form: the code decides, and
+// where none is known nothing does.
+func TestReportedFailures(t *testing.T) {
+	const down = hns.CodeRPCUnavailable
+	for _, tt := range []struct {
+		report, op string
+		code       hns.Code
+		text       string
+		want       means
+	}{
+		{"microsoft/hcsshim#850", "create network", hns.CodeNetworkExists, "Ein Netzwerk dieses Namens\r\n ist schon da. ", means{hns.ErrExists}},
+		{"kubernetes-sigs/sig-windows-tools#249", "create network", hns.CodeInvalidParameter, "Falscher Parameter. ", means{hns.ErrInvalid}},
+		{"microsoft/SDN#269", "create network", hns.CodeAdapterNotFound, "Kein Adapter. ", means{hns.ErrNotFound}},
+		{"microsoft/SDN#238", "create network", hns.CodeInvalidNetworkType, "", means{hns.ErrInvalid}},
+		{"microsoft/windows-container-networking#69", "create network", hns.CodeInvalidJSON, "", means{hns.ErrInvalid}},
+		{"microsoft/WSL#12019", "create network", 0x80041002, "", nil},
+		{"microsoft/WSL#4112", "create network", down, "Element nicht gefunden. ", means{hns.ErrUnavailable}},
+		{"ocroz/wsl2-boot#3", "create network", hns.CodeDuplicateName, "Der Name ist im Netz\n doppelt. ", means{hns.ErrExists}},
+		{"docker/for-win#396", "create network", 0, "The parameter is incorrect.", nil},
+		{"docker/for-win#3821", "create network", 0, "Element not found.", nil},
+		{"Azure/aks-engine#3900", "get network", hns.CodeNetworkNotFound, "", means{hns.ErrNotFound}},
+		{"kubernetes/kubernetes#74766", "create endpoint", hns.CodeObjectAlreadyExists, "Das Objekt ist schon da. ", means{hns.ErrExists, hns.ErrAddressInUse}},
+		{"projectcalico/calico#8465", "create endpoint", hns.CodeInvalidPolicy, "所提供的原則無效。 ", means{hns.ErrInvalid, hns.ErrInvalidPolicy}},
+		{"kubernetes/kubernetes#100962", "create endpoint", hns.CodeAddressInvalidOrReserved, "", means{hns.ErrInvalid, hns.ErrAddressInUse}},
+		{"docker/for-win#3893", "create endpoint", hns.CodeSharingViolation, "Outro processo usa o arquivo. ", means{hns.ErrInUse}},
+		{"microsoft/WSL#10483", "create endpoint", hns.CodeDegraded, "", means{hns.ErrDegraded}},
+		{"moby/moby#34498", "create endpoint", 0, "文件正在被删除。", nil},
+		{"docker/for-win#2213", "create endpoint", 0, "The file is being used by another process. ", nil},
+		{"Azure/azure-container-networking#283", "create endpoint", hns.CodeElementNotFound, "Element nicht gefunden. ", means{hns.ErrNotFound}},
+		{"microsoft/hcsshim#164", "modify endpoint", 0, "The parameter is incorrect.", nil},
+		{"projectcalico/calico#4280", "modify namespace", hns.CodeEndpointAttached, "", means{hns.ErrAttached}},
+		{"projectcalico/felix#2893", "modify namespace", hns.CodeDegraded, "", means{hns.ErrDegraded}},
+		{"kubernetes/kubernetes#100384", "create load balancer", hns.CodeInvalidJSONReference, "Bezug ungültig. A Reference is required", means{hns.ErrInvalid}},
+		{"kubernetes/community#8883", "create load balancer", hns.CodePortExists, "", means{hns.ErrExists, hns.ErrInUse}},
+		{"aws/containers-roadmap#240", "create load balancer", hns.CodeInvalidPolicy, "", means{hns.ErrInvalid, hns.ErrInvalidPolicy}},
+		{"microsoft/hcsshim#470", "create SDN route", hns.CodeInvalidPolicyType, "", means{hns.ErrInvalid, hns.ErrInvalidPolicy}},
+		{"microsoft/SDN#273", "create load balancer", hns.CodePolicyNotFound, "", means{hns.ErrNotFound}},
+	} {
+		t.Run(tt.report, func(t *testing.T) {
+			err := operations[tt.op](t.Context(), hns.New(failing(tt.code, tt.text), nil))
+			wantIs(t, err, tt.want...)
+			if strings.ContainsAny(err.Error(), "\r\n") {
+				t.Errorf("the error has several lines: %q", err)
+			}
+		})
 	}
 }
 
@@ -268,7 +337,7 @@ func TestCodes(t *testing.T) {
 		}
 	}
 	for code := range meaningTable {
-		if code != 0x80004005 && !strings.Contains(code.String(), "_") && code != hns.CodeNotImplemented {
+		if code != 0x80004005 && code != 0x80041002 && !strings.Contains(code.String(), "_") && code != hns.CodeNotImplemented {
 			t.Errorf("%#x has no name", uint32(code))
 		}
 	}

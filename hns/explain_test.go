@@ -103,7 +103,9 @@ func TestExplainCodes(t *testing.T) {
 		}
 	}
 	same(t, "codes without an explanation", map[hns.Code]bool{
-		0x80004005: true, hns.CodeRegistryFailure: true, hns.CodeLayerNotFound: true, hns.CodeVFPPortSettingNotFound: true,
+		0x80004005: true, 0x80041002: true, hns.CodeRegistryFailure: true, hns.CodeLayerExists: true, hns.CodeEndpointNotAttached: true,
+		hns.CodeInvalidNetwork: true, hns.CodeInvalidEndpoint: true, hns.CodeInvalidSubnet: true, hns.CodeInvalidIPSubnet: true, hns.CodeGUIDConversion: true,
+		hns.CodeObjectUsedAfterUnload: true, hns.CodeEndpointNotLocal: true, hns.CodeSharingDisabled: true, hns.CodeLayerNotFound: true, hns.CodeVFPPortSettingNotFound: true,
 	}, silent)
 }
 
@@ -150,6 +152,26 @@ func TestExplainIsComplete(t *testing.T) {
 			t.Errorf("%v is explained by %q", same, hns.Explain(same))
 		}
 	}
+}
+
+// Every code that has a name is in the table of meanings.
+func TestMeaningsAreComplete(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "code.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string]bool{}
+	for code := range meaningTable {
+		table[fmt.Sprintf("%#08x", uint32(code))] = true
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Code") {
+			if value, ok := spec.Values[0].(*ast.BasicLit); ok && !table[value.Value] {
+				t.Errorf("%s (%s) is not in the table", spec.Names[0].Name, value.Value)
+			}
+		}
+		return true
+	})
 }
 
 // declaredErrors reads the exported sentinels and error types from the sources.
