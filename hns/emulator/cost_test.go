@@ -74,6 +74,11 @@ var costly = []struct {
 		c.join("Add", c.ns, c.joined)
 		c.join("Remove", c.ns, c.joined)
 	}},
+	{name: "by v1", do: func(c *crowd) {
+		doc, _ := c.call("POST", "/endpoints/", `{"Name":"x","VirtualNetworkName":"many"}`)
+		c.call("GET", "/endpoints/"+text(c, doc, "ID"), "")
+		c.call("DELETE", "/endpoints/"+text(c, doc, "ID"), "")
+	}},
 	{name: "load balancer", do: func(c *crowd) {
 		id := c.id(hns.KindLoadBalancer, balancer([]hns.ID{c.mid}, vips("10.97.0.1"), port(6, 80, 80)))
 		c.delete(hns.KindLoadBalancer, id)

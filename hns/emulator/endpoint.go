@@ -19,14 +19,16 @@ func (tx *tx) listEndpoints(filter string) ([]json.RawMessage, error) {
 		candidates = tx.endpointsNamed(name)
 	} else if id, ok := f.id("VirtualNetwork"); ok {
 		candidates = tx.endpointsOf(id)
+		f.without("VirtualNetwork")
 	} else if id, ok := f.id("HostComputeNetwork"); ok {
 		candidates = tx.endpointsOf(id)
+		f.without("HostComputeNetwork")
 	} else {
 		candidates = tx.allEndpoints()
 	}
 	var out []json.RawMessage
 	for _, e := range candidates {
-		if f.matches(tx, e.view) {
+		if f.matches(tx, e) {
 			out = append(out, e.render())
 		}
 	}

@@ -59,7 +59,7 @@ func (tx *tx) getLoadBalancer(id hns.ID) (json.RawMessage, error) {
 func (tx *tx) deleteLoadBalancer(id hns.ID) error { return tx.deleteList(hns.KindLoadBalancer, id) }
 
 func (tx *tx) createLoadBalancer(req hns.Request) (json.RawMessage, error) {
-	o, references, err := listDocument(req.Document, elbList)
+	o, references, err := listDocument(hns.KindLoadBalancer, req.Document)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (tx *tx) modifyLoadBalancer(id hns.ID, doc json.RawMessage) error {
 	if tx.opts.IgnoreLoadBalancerModify && tx.version == WindowsServer2025 {
 		return nil // kubernetes/kubernetes#131466
 	}
-	o, references, err := listDocument(doc, elbList)
+	o, references, err := listDocument(hns.KindLoadBalancer, doc)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,10 @@ func (tx *tx) readLoadBalancer(l *policyList, r *reader) error {
 	}
 	b := readBalancer(r)
 	doc := tx.baseOf(l, r)
-	if r.bad {
+	switch {
+	case r.bad && l.private.References != nil: // its members are those of policies
+		return failure(hns.CodeInvalidPolicy)
+	case r.bad:
 		return failure(hns.CodeInvalidJSON)
 	}
 	if err := tx.judgeBalancer(b, n, l.endpoints); err != nil {

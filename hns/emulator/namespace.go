@@ -21,7 +21,7 @@ func (tx *tx) listNamespaces(filter string) ([]json.RawMessage, error) {
 	}
 	var out []json.RawMessage
 	for _, n := range candidates() {
-		if f.matches(tx, n.view) {
+		if f.matches(tx, n) {
 			out = append(out, n.render())
 		}
 	}
@@ -44,7 +44,7 @@ func (tx *tx) getNamespace(id hns.ID) (json.RawMessage, error) {
 }
 
 func (tx *tx) createNamespace(req hns.Request) (json.RawMessage, error) {
-	o, err := tx.namespaceDocument(req.Document)
+	o, err := namespaceDocument(req.Document)
 	if err != nil {
 		return nil, err
 	}

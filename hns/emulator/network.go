@@ -55,7 +55,7 @@ func (tx *tx) listNetworks(filter string) ([]json.RawMessage, error) {
 	}
 	var out []json.RawMessage
 	for _, n := range candidates() {
-		if f.matches(tx, n.view) {
+		if f.matches(tx, n) {
 			out = append(out, tx.readNetwork(n).render())
 		}
 	}
@@ -111,7 +111,7 @@ func (n *network) withProviderAddress() []policy {
 }
 
 func (tx *tx) createNetwork(req hns.Request) (json.RawMessage, error) {
-	o, typeText, err := tx.networkDocument(req.Document)
+	o, typeText, err := networkDocument(req.Document)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (tx *tx) listLists(kind hns.Kind, filter string) ([]json.RawMessage, error)
 	}
 	var out []json.RawMessage
 	for _, l := range candidates() {
-		if f.matches(tx, l.view) {
+		if f.matches(tx, l) {
 			out = append(out, l.doc.bytes())
 		}
 	}
@@ -126,8 +126,6 @@ func (tx *tx) deleteList(kind hns.Kind, id hns.ID) error {
 	tx.removeList(l)
 	return nil
 }
-
-func (l *policyList) view(tx *tx) []object { return []object{tx.listV1(l), l.doc} }
 
 // readBackends reads the endpoints that a document names, and finds their
 // network.

@@ -45,27 +45,33 @@ func (f *filter) text(name string) (string, bool) {
 	return s, raw != nil && json.Unmarshal(raw, &s) == nil
 }
 
-// matches reports whether an object has every member of the filter. view gives
-// the object in both schemas.
-func (f *filter) matches(tx *tx, view func(*tx) []object) bool {
+// matches reports whether an object has every member of the filter.
+func (f *filter) matches(tx *tx, x viewed) bool {
 	if len(f.object) == 0 {
 		return true
 	}
-	views := view(tx)
+	has := func(o object, m member) bool {
+		i := o.index(m.name)
+		return i >= 0 && tx.equalMember(m.name, m.value, o[i].value)
+	}
+	v2 := x.v2()
+	var v1 object // made only if needed: it costs the most
 	for _, m := range f.object {
-		found := false
-		for _, o := range views {
-			if i := o.index(m.name); i >= 0 && tx.equalMember(m.name, m.value, o[i].value) {
-				found = true
-				break
-			}
+		if has(v2, m) {
+			continue
 		}
-		if !found {
+		if v1 == nil {
+			v1 = x.v1(tx)
+		}
+		if !has(v1, m) {
 			return false
 		}
 	}
 	return true
 }
+
+// without drops a member that an index has seen to.
+func (f *filter) without(name string) { f.object = f.with(name, nil) }
 
 // equalMember compares a member of a filter: ids and enumerations ignoring
 // letter case, names exactly unless the switch says otherwise.
@@ -80,17 +86,20 @@ func (tx *tx) equalMember(name string, want, have json.RawMessage) bool {
 	return strings.EqualFold(a, b)
 }
 
-func (n *network) view(tx *tx) []object {
-	return []object{tx.networkV1(n), parsed(n.render())}
+// viewed is an object in both schemas.
+type viewed interface {
+	v2() object
+	v1(*tx) object
 }
 
-func (e *endpoint) view(tx *tx) []object {
-	return []object{tx.endpointV1(e), parsed(e.render())}
-}
-
-func (n *namespace) view(tx *tx) []object {
-	return []object{tx.namespaceV1(n), parsed(n.render())}
-}
+func (n *network) v2() object         { return parsed(n.render()) }
+func (e *endpoint) v2() object        { return parsed(e.render()) }
+func (n *namespace) v2() object       { return parsed(n.render()) }
+func (l *policyList) v2() object      { return l.doc }
+func (n *network) v1(t *tx) object    { return t.networkV1(n) }
+func (e *endpoint) v1(t *tx) object   { return t.endpointV1(e) }
+func (n *namespace) v1(t *tx) object  { return t.namespaceV1(n) }
+func (l *policyList) v1(t *tx) object { return t.listV1(l) }
 
 func parsed(doc json.RawMessage) object {
 	o, _ := parseObject(doc) // the emulator's own text

@@ -52,7 +52,7 @@ func (tx *tx) createRoute(req hns.Request) (json.RawMessage, error) {
 	if err := tx.hasRoutes(); err != nil {
 		return nil, err
 	}
-	o, references, err := listDocument(req.Document, routeList)
+	o, references, err := listDocument(hns.KindRoute, req.Document)
 	if err != nil {
 		return nil, err
 	}

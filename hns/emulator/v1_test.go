@@ -72,8 +72,8 @@ func TestV1NetworkAndEndpoint(t *testing.T) {
 	for kind, want := range map[string]string{
 		"OutBoundNAT": `{"Exceptions":["10.244.0.0/16"],"VirtualIP":"192.0.2.10"}`,
 		"SDNRoute":    `{"DestinationPrefix":"10.96.0.0/12","NeedEncap":true}`,
-		"PortMapping": `{"Protocol":"TCP","InternalPort":80,"ExternalPort":8088,"Flags":4}`,
-		"ACL":         `{"Action":"Allow","Direction":"In","Protocols":"6","LocalPorts":"80"}`,
+		"PortMapping": `{"ExternalPort":8088,"Flags":4,"InternalPort":80,"Protocol":6}`,
+		"ACL":         `{"Action":"Allow","Direction":"In","LocalPorts":"80","Protocols":"6"}`,
 	} {
 		if got := settings(t, v2, kind); got != want {
 			t.Errorf("%s is %s, want %s", kind, got, want)

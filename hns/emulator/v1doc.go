@@ -2,209 +2,153 @@ package emulator
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/v1doc"
 )
 
-// This file reads documents of schema 1 (HNSNetwork, HNSEndpoint and
-// HNSNamespace of hcsshim) as those of schema 2.
+// This file stands between package v1doc, which turns documents of one schema
+// into those of the other, and the store, which knows what no document says.
 
-// readDocument reads the body of a create. One without SchemaVersion is of
-// schema 1.
-func readDocument(doc json.RawMessage) (o object, v1 bool, err error) {
+// readDocument reads the body of a create in schema 2. One without
+// SchemaVersion is of schema 1, and is returned as it came, too.
+func readDocument(kind hns.Kind, doc json.RawMessage) (o, v1 object, err error) {
 	o, err = parseObject(doc)
 	if err != nil {
-		return nil, false, failure(hns.CodeInvalidJSON)
+		return nil, nil, failure(hns.CodeInvalidJSON)
 	}
 	r := reader{object: o}
 	v := r.sub("SchemaVersion")
 	major := v.uint32("Major")
 	if r.bad || v.bad {
-		return nil, false, failure(hns.CodeInvalidJSON)
+		return nil, nil, failure(hns.CodeInvalidJSON)
 	}
-	return o, major < 2, nil
-}
-
-// networkDocument reads the body of a network's create as schema 2. typeText
-// is the type as a schema 1 body spells it, which schema 1 echoes.
-func (tx *tx) networkDocument(doc json.RawMessage) (o object, typeText string, err error) {
-	o, v1, err := readDocument(doc)
-	if err != nil || !v1 {
-		return o, "", err
+	if major >= 2 {
+		return o, nil, nil
 	}
-	r := reader{object: o}
-	out := object{}
-	out.add("ID", o.get("ID"))
-	out.add("Owner", o.get("Owner"))
-	out.add("Name", o.get("Name"))
-	out.add("Type", o.get("Type"))
-	out.add("Flags", o.get("Flags"))
-	out.add("Dns", dnsFromV1(&r))
-	if pools := nonEmpty(o.get("MacPools")); pools != nil {
-		out.add("MacPool", object{{"Ranges", pools}}.bytes())
-	}
-	policies, err := policiesFromV1(r.array("Policies"))
+	text, err := v1doc.ToV2(kind, o.bytes())
 	if err != nil {
-		return nil, "", err
+		return nil, nil, refusal(err)
 	}
-	for _, x := range []struct{ member, policy, setting string }{
-		{"NetworkAdapterName", "NetAdapterName", "NetworkAdapterName"},
-		{"SourceMac", "SourceMacAddress", "SourceMacAddress"},
-		{"DrMacAddress", "DrMacAddress", "Address"},
-	} {
-		if s := r.str(x.member); s != "" {
-			policies = append(policies, newPolicy(x.policy, object{{x.setting, quote(s)}}.bytes()).raw)
-		}
-	}
-	if r.boolean("AutomaticDNS") {
-		policies = append(policies, newPolicy("AutomaticDNS", object{{"Enable", boolean(true)}}.bytes()).raw)
-	}
-	if len(policies) > 0 {
-		out.add("Policies", list(policies))
-	}
-	subs, err := subnetsFromV1(&r)
-	if err != nil {
-		return nil, "", err
-	}
-	if subs != nil {
-		out.add("Ipams", list([]json.RawMessage{object{{"Type", quote("Static")}, {"Subnets", list(subs)}}.bytes()}))
-	}
-	typeText = ""
-	if raw := o.get("Type"); len(raw) > 0 && raw[0] == '"' {
-		typeText = r.str("Type")
-	}
-	if r.bad {
-		return nil, "", failure(hns.CodeInvalidJSON)
-	}
-	return out, typeText, nil
+	return parsed(text), o, nil
 }
 
-func subnetsFromV1(r *reader) ([]json.RawMessage, error) {
-	var out []json.RawMessage
-	for _, s := range r.objects("Subnets") {
-		o := object{}
-		o.add("IpAddressPrefix", s.get("AddressPrefix"))
-		if gw := s.str("GatewayAddress"); gw != "" {
-			dst := "0.0.0.0/0"
-			if strings.Contains(gw, ":") {
-				dst = "::/0"
-			}
-			o.add("Routes", list([]json.RawMessage{object{{"NextHop", quote(gw)}, {"DestinationPrefix", quote(dst)}}.bytes()}))
+// refusal returns the code of HNS for what v1doc says of a document.
+func refusal(err error) error {
+	for _, e := range hns.FieldErrors(err) {
+		switch e.Rule {
+		case v1doc.RulePolicy:
+			return failure(hns.CodeInvalidPolicy)
+		case v1doc.RulePolicyType:
+			return failure(hns.CodeInvalidPolicyType)
 		}
-		policies, err := policiesFromV1(s.array("Policies"))
-		if err != nil {
-			return nil, err
-		}
-		if len(policies) > 0 {
-			o.add("Policies", list(policies))
-		}
-		r.bad = r.bad || s.bad
-		out = append(out, o.bytes())
+		break
 	}
-	return out, nil
+	return failure(hns.CodeInvalidJSON)
 }
 
-// dnsFromV1 returns the Dns of schema 2; nil when schema 1 gives none.
-func dnsFromV1(r *reader) json.RawMessage {
-	o := object{}
-	o.addString("Domain", r.str("DNSDomain"))
-	if l := splitList(r.str("DNSSuffix")); l != nil {
-		o.add("Search", quoteAll(l))
+// networkDocument reads the body of a network's create. typeText is the type
+// as a schema 1 body spells it, which schema 1 echoes.
+func networkDocument(doc json.RawMessage) (o object, typeText string, err error) {
+	o, v1, err := readDocument(hns.KindNetwork, doc)
+	if v1 != nil {
+		_ = json.Unmarshal(v1.get("Type"), &typeText) // a number is no spelling
 	}
-	if l := splitList(r.str("DNSServerList")); l != nil {
-		o.add("ServerList", quoteAll(l))
-	}
-	return nonEmpty(o.bytes())
+	return o, typeText, err
 }
 
-// endpointDocument reads the body of an endpoint's create as schema 2.
+// endpointDocument reads the body of an endpoint's create. Schema 1 may name
+// the network by its name.
 func (tx *tx) endpointDocument(doc json.RawMessage) (object, error) {
-	o, v1, err := readDocument(doc)
-	if err != nil || !v1 {
+	o, v1, err := readDocument(hns.KindEndpoint, doc)
+	r := reader{object: v1}
+	name := r.str("VirtualNetworkName")
+	if err != nil || name == "" || nonEmpty(v1.get("VirtualNetwork")) != nil {
 		return o, err
 	}
-	r := reader{object: o}
-	out := object{}
-	out.add("ID", o.get("ID"))
-	out.add("Owner", o.get("Owner"))
-	out.add("Name", o.get("Name"))
-	network := o.get("VirtualNetwork")
-	if nonEmpty(network) == nil && r.str("VirtualNetworkName") != "" {
-		ns := tx.networksNamed(r.str("VirtualNetworkName"), tx.opts.NetworkNamesIgnoreCase)
-		if len(ns) == 0 {
-			return nil, failure(hns.CodeNetworkNotFound)
-		}
-		network = quote(ns[0].id.String())
+	ns := tx.networksNamed(name, tx.opts.NetworkNamesIgnoreCase)
+	if len(ns) == 0 {
+		return nil, failure(hns.CodeNetworkNotFound)
 	}
-	out.add("HostComputeNetwork", network)
-	out.add("MacAddress", o.get("MacAddress"))
-	out.add("Dns", dnsFromV1(&r))
-	var configs, routes []json.RawMessage
-	for _, f := range []struct{ address, length, gateway string }{
-		{"IPAddress", "PrefixLength", "GatewayAddress"}, {"IPv6Address", "IPv6PrefixLength", "GatewayAddressV6"},
-	} {
-		if a := r.str(f.address); a != "" {
-			c := object{{"IpAddress", quote(a)}}
-			c.addUint("PrefixLength", uint64(r.uint32(f.length)))
-			configs = append(configs, c.bytes())
-		}
-		if gw, ok := parseAddress(r.str(f.gateway)); ok {
-			routes = append(routes, route(gw))
-		}
-	}
-	if configs != nil {
-		out.add("IpConfigurations", list(configs))
-	}
-	if routes != nil {
-		out.add("Routes", list(routes))
-	}
-	policies, err := policiesFromV1(r.array("Policies"))
-	if err != nil {
-		return nil, err
-	}
-	if n := r.uint16("EncapOverhead"); n != 0 {
-		policies = append(policies, newPolicy("EncapOverhead", object{{"Overhead", number(uint64(n))}}.bytes()).raw)
-	}
-	if len(policies) > 0 {
-		out.add("Policies", list(policies))
-	}
-	var flags uint64
-	for bit, name := range map[uint64]string{flagRemote: "IsRemoteEndpoint", 2: "DisableICC", 8: "EnableLowMetric"} {
-		if r.boolean(name) {
-			flags |= bit
-		}
-	}
-	out.addUint("Flags", flags)
-	ns := r.sub("Namespace")
-	out.add("HostComputeNamespace", ns.get("ID"))
-	if r.bad {
-		return nil, failure(hns.CodeInvalidJSON)
-	}
-	return out, nil
+	return o.with("HostComputeNetwork", quote(ns[0].id.String())), nil
 }
 
-// namespaceDocument reads the body of a namespace's create as schema 2.
-func (tx *tx) namespaceDocument(doc json.RawMessage) (object, error) {
+// namespaceDocument reads the body of a namespace's create.
+func namespaceDocument(doc json.RawMessage) (object, error) {
 	if strings.TrimSpace(string(doc)) == "" {
 		return object{}, nil
 	}
-	o, v1, err := readDocument(doc)
-	if err != nil || !v1 {
-		return o, err
+	o, _, err := readDocument(hns.KindNamespace, doc)
+	return o, err
+}
+
+// listDocument reads the body of a policy list's create or modify. references
+// are those of a schema 1 body, as it spells them; nil for schema 2.
+func listDocument(kind hns.Kind, doc json.RawMessage) (o object, references []string, err error) {
+	o, v1, err := readDocument(kind, doc)
+	if err != nil || v1 == nil {
+		return o, nil, err
 	}
-	r := reader{object: o}
-	out := object{}
-	out.add("ID", o.get("ID"))
-	out.add("Owner", o.get("Owner"))
-	out.add("Name", o.get("Name"))
-	out.add("NamespaceId", o.get("CompartmentId"))
-	out.add("Type", o.get("Type"))
-	if r.boolean("IsDefault") && o.get("Type") == nil {
-		out.addString("Type", "HostDefault")
-	}
+	r := reader{object: v1}
+	references = r.strings("References")
 	if r.bad {
-		return nil, failure(hns.CodeInvalidJSON)
+		return nil, nil, failure(hns.CodeInvalidJSON)
+	}
+	return o, references, nil
+}
+
+// toV1 returns a document of schema 2 in schema 1, as HNS shows it: what schema 1
+// has no member for is left out.
+func (tx *tx) toV1(kind hns.Kind, doc json.RawMessage) object {
+	text, _ := v1doc.ToV1(kind, doc)
+	return tx.shownV1(parsed(text))
+}
+
+// shownV1 spells the ids of an object, orders the members of those in it, and
+// adds what HNS shows of each subnet.
+func (tx *tx) shownV1(o object) object {
+	for i, m := range slices.Clone(o) {
+		r := reader{object: object{m}}
+		switch m.name {
+		case "ID", "VirtualNetwork", "HostComputeNetwork", "IPSubnetId":
+			if id, err := hns.ParseID(r.str(m.name)); err == nil {
+				o[i].value = tx.idV1(id)
+			}
+		case "Namespace":
+			o[i].value = tx.shownV1(parsed(m.value)).bytes()
+		case "MacPools", "Subnets", "IpSubnets":
+			elems := []json.RawMessage{}
+			for _, e := range r.objects(m.name) {
+				x := tx.shownV1(e.object)
+				switch m.name {
+				case "Subnets":
+					x = append(x.orEmptyList("Policies"), member{"ObjectType", number(5)})
+					if !hasIPSubnets.has(tx.version) {
+						x = x.with("IpSubnets", nil)
+					}
+				case "IpSubnets":
+					x = append(x, member{"ObjectType", number(6)})
+				}
+				elems = append(elems, sorted(x).bytes())
+			}
+			if !r.bad { // of a dump, it stays as it is
+				o[i].value = list(elems)
+			}
+		}
+	}
+	return o
+}
+
+// policiesFromV1 returns policies of schema 1 in schema 2.
+func policiesFromV1(raws []json.RawMessage) ([]json.RawMessage, error) {
+	out, err := v1doc.PoliciesToV2(raws)
+	if err != nil {
+		return nil, refusal(err)
 	}
 	return out, nil
 }
+
+// v1 returns the policy in schema 1.
+func (p policy) v1() json.RawMessage { return v1doc.PolicyToV1(p.raw) }

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/v1doc"
 )
 
 // updateEndpointV1 changes the policies of an endpoint, as Update does.
@@ -43,7 +44,11 @@ func (tx *tx) updateNetworkV1(id hns.ID, r reader) error {
 		}
 		r.bad = r.bad || ext.bad
 	}
-	if dns := dnsFromV1(&r); dns != nil {
+	body, err := v1doc.ToV2(hns.KindNetwork, r.bytes())
+	if err != nil {
+		return refusal(err)
+	}
+	if dns := parsed(body).get("Dns"); dns != nil {
 		c.doc = n.doc.with("Dns", dns)
 	}
 	if r.bad {

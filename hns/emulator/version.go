@@ -51,6 +51,7 @@ func (r versions) has(v hns.Version) bool {
 var (
 	hasRemoteSubnet       = since(9, 2)
 	hasSlash32            = append(versions{within(9, 3)}, since(10, 4)...)
+	hasIPSubnets          = since(10, 0)
 	hasVxlanPort          = since(10, 3)
 	hasDualStack          = since(11, 10)
 	hasSetPolicy          = since(13, 0)

@@ -41,6 +41,16 @@ func FuzzRoundTrip(f *testing.F) {
 		if got := written(t, v1doc.EncodeRoute, read(t, v1doc.DecodeRoute, doc)); got != string(doc) {
 			t.Errorf("route became %s", got)
 		}
+		for _, kind := range []hns.Kind{hns.KindNetwork, hns.KindEndpoint, hns.KindNamespace, hns.KindLoadBalancer, hns.KindRoute} {
+			if v2, err := v1doc.ToV2(kind, doc); err == nil {
+				if v1, _ := v1doc.ToV1(kind, v2); v1 == nil {
+					t.Errorf("%s %s has no schema 1", kind, v2)
+				}
+			} else if len(hns.FieldErrors(err)) == 0 {
+				t.Errorf("%s: %v", kind, err)
+			}
+			_, _ = v1doc.ToV1(kind, doc)
+		}
 		// A change is written on whatever stands there, and reads back.
 		n.Name, n.Policies = "new", append(n.Policies[:len(n.Policies):len(n.Policies)], hns.HostRoute{})
 		changed, err := v1doc.EncodeNetwork(n)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -29,12 +27,13 @@ func (o object) key(name string) (string, bool) {
 	if _, ok := o[name]; ok {
 		return name, true
 	}
-	for _, k := range slices.Sorted(maps.Keys(o)) {
-		if strings.EqualFold(k, name) {
-			return k, true
+	found, ok := "", false
+	for k := range o {
+		if strings.EqualFold(k, name) && (!ok || k < found) {
+			found, ok = k, true
 		}
 	}
-	return "", false
+	return found, ok
 }
 
 func (o object) get(name string) json.RawMessage {
@@ -82,6 +81,13 @@ func (o object) set(name string, value any) {
 // copyTo hands a member over under another name, whatever it is.
 func (o object) copyTo(to object, from, name string) {
 	to.set(name, o.get(from))
+}
+
+// copyAll hands members over under the same name.
+func (o object) copyAll(to object, names ...string) {
+	for _, name := range names {
+		o.copyTo(to, name, name)
+	}
 }
 
 // elements returns the elements of a list. PowerShell writes some lists of one

@@ -1,6 +1,7 @@
 package v1doc
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -26,9 +27,7 @@ func membersOf(o object) []lifted {
 
 func networkUp(o object) object {
 	out := object{}
-	for _, name := range []string{"ID", "Name", "Type", "Flags"} {
-		o.copyTo(out, name, name)
-	}
+	o.copyAll(out, "ID", "Owner", "Name", "Type", "Flags")
 	out.set("Dns", dnsUp(o))
 	if pools := o.get("MacPools"); pools != nil {
 		if l, ok := elements(pools); ok {
@@ -68,23 +67,37 @@ func subnetUp(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	out := object{}
-	o.copyTo(out, "ID", "ID")
-	o.copyTo(out, "Flags", "Flags")
+	o.copyAll(out, "ID", "Flags")
 	o.copyTo(out, "AddressPrefix", "IpAddressPrefix")
 	out.set("Policies", policiesUp(o))
 	if r := defaultRoute(o.get("GatewayAddress"), strings.Contains(o.str("AddressPrefix"), ":")); r != nil {
 		out.set("Routes", []json.RawMessage{r})
 	}
+	out.set("IpSubnets", blocks(o))
 	return must(out)
 }
 
-// defaultRoute returns the route via a gateway, nil if there is none.
+// blocks returns the address blocks of a subnet, which both schemas have under
+// the same names.
+func blocks(o object) (out []json.RawMessage) {
+	l, _ := elements(o.get("IpSubnets"))
+	for _, raw := range l {
+		b, _ := parse(raw)
+		block := object{}
+		b.copyAll(block, "ID", "Flags", "IpAddressPrefix")
+		out = append(out, must(block))
+	}
+	return out
+}
+
+// defaultRoute returns the route via a gateway, nil if there is none. v6 is the
+// family of the member that it stands in.
 func defaultRoute(gateway json.RawMessage, v6 bool) json.RawMessage {
 	if empty(gateway) {
 		return nil
 	}
 	to := "0.0.0.0/0"
-	if v6 {
+	if v6 || bytes.ContainsRune(gateway, ':') {
 		to = "::/0"
 	}
 	return must(object{"NextHop": gateway, "DestinationPrefix": toJSON(to)})
@@ -92,9 +105,7 @@ func defaultRoute(gateway json.RawMessage, v6 bool) json.RawMessage {
 
 func networkDown(o object, bad *complaints) object {
 	out := object{}
-	for _, name := range []string{"ID", "Name", "Type", "Flags"} {
-		o.copyTo(out, name, name)
-	}
+	o.copyAll(out, "ID", "Owner", "Name", "Type", "Flags")
 	dnsDown(o, out, bad)
 	if pool, err := parse(o.get("MacPool")); err == nil {
 		pool.copyTo(out, "Ranges", "MacPools")
@@ -119,11 +130,12 @@ func networkDown(o object, bad *complaints) object {
 func subnetDown(raw json.RawMessage, path string, bad *complaints) json.RawMessage {
 	o, _ := parse(raw)
 	out := object{}
-	o.copyTo(out, "Flags", "Flags")
+	o.copyAll(out, "ID", "Flags")
 	o.copyTo(out, "IpAddressPrefix", "AddressPrefix")
+	out.set("IpSubnets", blocks(o))
 	policiesDown(o, out, path, nil, bad)
 	gatewaysDown(o, path, bad, func(bool) string { return "GatewayAddress" }, out)
-	bad.refuse(o, path, "ID", "Flags", "IpAddressPrefix", "Policies", "Routes")
+	bad.refuse(o, path, "ID", "Flags", "IpAddressPrefix", "IpSubnets", "Policies", "Routes")
 	return must(out)
 }
 
@@ -133,9 +145,12 @@ func gatewaysDown(o object, path string, bad *complaints, member func(v6 bool) s
 	for i, raw := range l {
 		r, _ := parse(raw)
 		to, err := netip.ParsePrefix(r.str("DestinationPrefix"))
-		if err != nil || to.Bits() != 0 || r.number("Metric") != 0 || out.get(member(to.Addr().Is6())) != nil {
+		if err != nil || to.Bits() != 0 || out.get(member(to.Addr().Is6())) != nil {
 			bad.add(fmt.Sprintf("%sRoutes[%d]", path, i), raw)
 			continue
+		}
+		if r.number("Metric") != 0 {
+			bad.add(fmt.Sprintf("%sRoutes[%d].Metric", path, i), r.get("Metric"))
 		}
 		r.copyTo(out, "NextHop", member(to.Addr().Is6()))
 	}
@@ -196,9 +211,8 @@ var encapOverhead = lifted{"EncapOverhead", "EncapOverhead", "Overhead"}
 
 func endpointUp(o object) object {
 	out := object{}
-	for _, n := range [][2]string{{"ID", "ID"}, {"Name", "Name"}, {"VirtualNetwork", "HostComputeNetwork"}, {"MacAddress", "MacAddress"}, {"State", "State"}, {"Flags", "Flags"}} {
-		o.copyTo(out, n[0], n[1])
-	}
+	o.copyAll(out, "ID", "Owner", "Name", "MacAddress", "State", "Flags")
+	o.copyTo(out, "VirtualNetwork", "HostComputeNetwork")
 	if ns, err := parse(o.get("Namespace")); err == nil {
 		ns.copyTo(out, "ID", "HostComputeNamespace")
 	}
@@ -238,9 +252,8 @@ func endpointUp(o object) object {
 
 func endpointDown(o object, bad *complaints) object {
 	out := object{}
-	for _, n := range [][2]string{{"ID", "ID"}, {"Name", "Name"}, {"HostComputeNetwork", "VirtualNetwork"}, {"MacAddress", "MacAddress"}} {
-		o.copyTo(out, n[0], n[1])
-	}
+	o.copyAll(out, "ID", "Owner", "Name", "MacAddress")
+	o.copyTo(out, "HostComputeNetwork", "VirtualNetwork")
 	if ns := o.get("HostComputeNamespace"); ns != nil {
 		out.set("Namespace", object{"ID": ns})
 	}
@@ -290,7 +303,7 @@ func namespaceUp(o object) object {
 	if o.boolean("IsDefault") {
 		out.set("Type", "HostDefault")
 	}
-	o.copyTo(out, "ID", "ID")
+	o.copyAll(out, "ID", "Owner", "Name", "Type") // Type: HNS has none here, its callers may
 	o.copyTo(out, "CompartmentId", "NamespaceId")
 	list := o.get("ResourceList")
 	resources, ok := elements(list)
@@ -308,14 +321,29 @@ func namespaceUp(o object) object {
 
 func namespaceDown(o object, bad *complaints) object {
 	out := object{}
-	o.copyTo(out, "ID", "ID")
+	o.copyAll(out, "ID", "Owner", "Name")
 	o.copyTo(out, "NamespaceId", "CompartmentId")
-	switch t := o.str("Type"); t {
-	case "", "Host":
-	case "HostDefault":
+	t := o.str("Type")
+	if strings.HasSuffix(t, "Default") {
 		out.set("IsDefault", true)
+	}
+	switch t {
+	case "", "Host", "HostDefault":
 	default:
 		bad.add("Type", toJSON(t))
 	}
+	var endpoints, containers []json.RawMessage
+	resources, _ := elements(o.get("Resources"))
+	for _, raw := range resources {
+		r, _ := parse(raw)
+		data, _ := parse(r.get("Data"))
+		if strings.EqualFold(r.str("Type"), "Container") {
+			containers = append(containers, toJSON(data.str("Id")))
+		} else {
+			endpoints = append(endpoints, must(object{"Type": r.get("Type"), "Data": r.get("Data")}))
+		}
+	}
+	out.set("ResourceList", endpoints)
+	out.set("Containers", containers)
 	return out
 }

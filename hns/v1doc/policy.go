@@ -1,6 +1,7 @@
 package v1doc
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,7 +18,8 @@ type policyType struct {
 	rename [][2]string // members with another name: schema 1, schema 2
 }
 
-// policyTypes are the types that differ; others differ in Settings alone.
+// policyTypes are the types that schema 1 is known to have. Others that a dump
+// may hold differ in Settings alone.
 var policyTypes = []policyType{
 	{"NAT", "PortMapping", nil},
 	{"PA", "ProviderAddress", [][2]string{{"PA", "ProviderAddress"}}},
@@ -25,17 +27,24 @@ var policyTypes = []policyType{
 	{"ROUTE", "SDNRoute", nil},
 	{"PROXY", "L4Proxy", nil},
 	{"ACL", "ACL", [][2]string{{"Protocol", "Protocols"}, {"LocalPort", "LocalPorts"}, {"RemotePort", "RemotePorts"}}},
+	{"QOS", "QOS", nil},
+	{"L2Driver", "L2Driver", nil},
+	{"HostRoute", "HostRoute", nil},
+	{"RemoteSubnetRoute", "RemoteSubnetRoute", nil},
+	{"SetPolicy", "SetPolicy", nil},
 	{"VLAN", "VLAN", [][2]string{{"VLAN", "IsolationId"}}},
 	{"VSID", "VSID", [][2]string{{"VSID", "IsolationId"}}},
 }
 
+// typeOf returns the type that has the name in one of the schemas, without
+// names if there is none.
 func typeOf(name string, v2 bool) policyType {
 	for _, t := range policyTypes {
 		if v2 && strings.EqualFold(name, t.v2) || !v2 && strings.EqualFold(name, t.v1) {
 			return t
 		}
 	}
-	return policyType{v1: name, v2: name}
+	return policyType{}
 }
 
 // natReserved is the flag of a port mapping that schema 1 has as
@@ -50,6 +59,7 @@ func policyUp(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	t := typeOf(o.str("Type"), false)
+	t.v2 = cmp.Or(t.v2, o.str("Type"))
 	settings := object{}
 	for _, k := range sortedKeys(o) {
 		name, value := k, o[k]
@@ -100,7 +110,7 @@ func policyDown(raw json.RawMessage, path string, bad *complaints) json.RawMessa
 		return nil
 	}
 	t := typeOf(o.str("Type"), true)
-	out := object{"Type": toJSON(t.v1)}
+	out := object{"Type": toJSON(cmp.Or(t.v1, o.str("Type")))}
 	settings, err := parse(o.get("Settings"))
 	if err != nil && o.get("Settings") != nil {
 		bad.add(path+".Settings", o.get("Settings"))

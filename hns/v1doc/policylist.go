@@ -32,8 +32,7 @@ func ofType(o object, typeName string) []object {
 
 // strangers lists the policies that are not of the type, and what the ELB
 // policies disagree about with the first of them.
-func strangers(doc []byte, typeName string) []hns.Unread {
-	o, _ := parse(doc) // it was read before
+func strangers(o object, typeName string) []hns.Unread {
 	var out []hns.Unread
 	note := func(path string, raw json.RawMessage, reason string) {
 		out = append(out, hns.Unread{Path: path, Text: string(raw), Reason: reason})
@@ -54,7 +53,7 @@ func strangers(doc []byte, typeName string) []hns.Unread {
 			first = p
 		case typeName == elb:
 			for _, name := range []string{"SourceVIP", "VIPs", "IsDSR"} {
-				if !equal(first.get(name), p.get(name)) {
+				if a, b := first.get(name), p.get(name); !equal(a, b) && !(empty(a) && empty(b)) {
 					note(path+"."+name, p.get(name), "not the same as that of the first policy")
 				}
 			}
@@ -63,11 +62,15 @@ func strangers(doc []byte, typeName string) []hns.Unread {
 	return out
 }
 
+func strangersIn(doc []byte, typeName string) []hns.Unread {
+	o, _ := parse(doc) // it was read before
+	return strangers(o, typeName)
+}
+
 // listUp reads what both sorts of policy lists have.
 func listUp(o object) object {
 	out := object{}
-	o.copyTo(out, "ID", "ID")
-	o.copyTo(out, "HostComputeNetwork", "HostComputeNetwork")
+	o.copyAll(out, "ID", "Owner", "Name", "HostComputeNetwork")
 	raw := o.get("References")
 	l, ok := elements(raw)
 	if !ok {
@@ -88,8 +91,7 @@ func listUp(o object) object {
 
 func listDown(o object) object {
 	out := object{}
-	o.copyTo(out, "ID", "ID")
-	o.copyTo(out, "HostComputeNetwork", "HostComputeNetwork")
+	o.copyAll(out, "ID", "Owner", "Name", "HostComputeNetwork")
 	var ids []string
 	if json.Unmarshal(o.get("HostComputeEndpoints"), &ids) == nil {
 		var refs []json.RawMessage

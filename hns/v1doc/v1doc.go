@@ -11,24 +11,23 @@ import (
 
 // kind is what there is to know about one kind of object.
 type kind[T any] struct {
-	name   string
-	up     func(object) object              // schema 1 to schema 2
-	down   func(object, *complaints) object // and back
+	name string
+	converter
 	decode func([]byte) (*T, error)
 	encode func(*T) (json.RawMessage, error)
 	doc    func(*T) *hns.Document
 }
 
 var (
-	networks = kind[hns.Network]{"network", networkUp, networkDown, hns.DecodeNetwork, (*hns.Network).Encode,
+	networks = kind[hns.Network]{"network", converters[hns.KindNetwork], hns.DecodeNetwork, (*hns.Network).Encode,
 		func(n *hns.Network) *hns.Document { return &n.Document }}
-	endpoints = kind[hns.Endpoint]{"endpoint", endpointUp, endpointDown, hns.DecodeEndpoint, (*hns.Endpoint).Encode,
+	endpoints = kind[hns.Endpoint]{"endpoint", converters[hns.KindEndpoint], hns.DecodeEndpoint, (*hns.Endpoint).Encode,
 		func(e *hns.Endpoint) *hns.Document { return &e.Document }}
-	namespaces = kind[hns.Namespace]{"namespace", namespaceUp, namespaceDown, hns.DecodeNamespace, (*hns.Namespace).Encode,
+	namespaces = kind[hns.Namespace]{"namespace", converters[hns.KindNamespace], hns.DecodeNamespace, (*hns.Namespace).Encode,
 		func(n *hns.Namespace) *hns.Document { return &n.Document }}
-	balancers = kind[hns.LoadBalancer]{"load balancer", balancerUp, balancerDown, hns.DecodeLoadBalancer, (*hns.LoadBalancer).Encode,
+	balancers = kind[hns.LoadBalancer]{"load balancer", converters[hns.KindLoadBalancer], hns.DecodeLoadBalancer, (*hns.LoadBalancer).Encode,
 		func(l *hns.LoadBalancer) *hns.Document { return &l.Document }}
-	routes = kind[hns.SDNRouteObject]{"SDN route", routeUp, routeDown, hns.DecodeSDNRouteObject, (*hns.SDNRouteObject).Encode,
+	routes = kind[hns.SDNRouteObject]{"SDN route", converters[hns.KindRoute], hns.DecodeSDNRouteObject, (*hns.SDNRouteObject).Encode,
 		func(r *hns.SDNRouteObject) *hns.Document { return &r.Document }}
 )
 
@@ -64,7 +63,7 @@ func EncodeNamespace(n *hns.Namespace) (json.RawMessage, error) { return encode(
 func DecodeLoadBalancer(doc []byte) (*hns.LoadBalancer, error) {
 	l, err := decode(balancers, doc)
 	if err == nil {
-		l.Document.Unread = append(l.Document.Unread, strangers(doc, elb)...)
+		l.Document.Unread = append(l.Document.Unread, strangersIn(doc, elb)...)
 	}
 	return l, err
 }
@@ -80,7 +79,7 @@ func EncodeLoadBalancer(l *hns.LoadBalancer) (json.RawMessage, error) { return e
 func DecodeRoute(doc []byte) (*hns.SDNRouteObject, error) {
 	r, err := decode(routes, doc)
 	if err == nil {
-		r.Document.Unread = append(r.Document.Unread, strangers(doc, sdnRoute)...)
+		r.Document.Unread = append(r.Document.Unread, strangersIn(doc, sdnRoute)...)
 	}
 	return r, err
 }
@@ -179,11 +178,15 @@ func schema1[T any](k kind[T], obj *T) (object, complaints, error) {
 type complaints []error
 
 func (c *complaints) add(path string, value json.RawMessage) {
-	text := string(value)
-	if len(text) > 64 {
-		text = text[:64] + "..."
+	*c = append(*c, &hns.FieldError{Path: path, Value: clip(value), Reason: "schema 1 has no place for it"})
+}
+
+// clip keeps errors short.
+func clip(value json.RawMessage) string {
+	if len(value) > 64 {
+		return string(value[:64]) + "..."
 	}
-	*c = append(*c, &hns.FieldError{Path: path, Value: text, Reason: "schema 1 has no place for it"})
+	return string(value)
 }
 
 // refuse complains about the members of o, except those named.

@@ -276,9 +276,12 @@ func TestEncodeRefuses(t *testing.T) {
 			return err
 		}, []string{"IpConfigurations[1]", "Routes[0]", "Dns.Search[0]", "Dns.Options", "Policies[0].Settings"}},
 		{"network", func() error {
-			_, err := v1doc.EncodeNetwork(&hns.Network{IPAMs: []hns.IPAM{{Type: "DHCP", Subnets: []hns.Subnet{{IPSubnets: []hns.IPSubnet{{}}}}}}})
+			_, err := v1doc.EncodeNetwork(&hns.Network{IPAMs: []hns.IPAM{{Type: "DHCP", Subnets: []hns.Subnet{{IPSubnets: []hns.IPSubnet{{}}, Routes: []hns.Route{
+				{NextHop: v6, DestinationPrefix: netip.MustParsePrefix("fd01::/64")},
+				{NextHop: v6, DestinationPrefix: netip.MustParsePrefix("::/0"), Metric: 5},
+			}}}}}})
 			return err
-		}, []string{"Ipams[0].Type", "Ipams[0].Subnets[0].IpSubnets"}},
+		}, []string{"Ipams[0].Type", "Ipams[0].Subnets[0].Routes[0]", "Ipams[0].Subnets[0].Routes[1].Metric"}},
 		{"namespace", func() error { _, err := v1doc.EncodeNamespace(&hns.Namespace{Type: hns.NamespaceGuest}); return err }, []string{"Type"}},
 		{"load balancer", func() error {
 			_, err := v1doc.EncodeLoadBalancer(&hns.LoadBalancer{Flags: hns.LoadBalancerIPv6, PortMappings: []hns.LoadBalancerPortMapping{
