@@ -1,6 +1,8 @@
 package emulator_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -125,6 +127,89 @@ func TestSeriesHoldsUpAll(t *testing.T) {
 	if len(order) != 2 {
 		t.Errorf("returned: %s", order)
 	}
+}
+
+// Calls that wait before or after their effect wait side by side, or one after
+// the other in series: counted by how many are inside at once.
+func TestCallsOverlap(t *testing.T) {
+	const crowd = 20
+	for _, serial := range []bool{false, true} {
+		for _, after := range []bool{false, true} {
+			for _, file := range []bool{false, true} {
+				t.Run(fmt.Sprintf("serial %v, after %v, file %v", serial, after, file), func(t *testing.T) {
+					opts := &emulator.Options{Serial: serial}
+					n := &node{t, emulator.New(opts)}
+					if file {
+						n = openNode(t, filepath.Join(t.TempDir(), "hns.json"), opts)
+					}
+					inside := newMeeting(crowd, serial)
+					for _, f := range []emulator.Fault{{Exit: inside.enter}, {Delay: time.Millisecond}, {Exit: inside.leave}} {
+						f.Verb, f.Times, f.After = hns.VerbCreate, -1, after
+						n.Inject(f)
+					}
+					var wg sync.WaitGroup
+					for range crowd {
+						wg.Add(1)
+						go func() {
+							defer wg.Done()
+							_, err := n.Do(hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNamespace, Document: []byte(namespaceDoc)})
+							if err != nil {
+								t.Error(err)
+							}
+						}()
+					}
+					wg.Wait()
+					want := crowd
+					if serial {
+						want = 1
+					}
+					if inside.most != want {
+						t.Errorf("%d of %d calls were inside at once, want %d", inside.most, crowd, want)
+					}
+					if got := len(n.list(hns.KindNamespace, "")); got != crowd {
+						t.Errorf("%d namespaces, want %d", got, crowd)
+					}
+				})
+			}
+		}
+	}
+}
+
+// meeting counts who is inside at once. Unless it is for one at a time,
+// everybody waits there for everybody else.
+type meeting struct {
+	mu        sync.Mutex
+	size      int
+	single    bool
+	now, most int
+	full      chan struct{}
+}
+
+func newMeeting(size int, single bool) *meeting {
+	return &meeting{size: size, single: single, full: make(chan struct{})}
+}
+
+func (m *meeting) enter() {
+	m.mu.Lock()
+	m.now++
+	m.most = max(m.most, m.now)
+	if m.now == m.size {
+		close(m.full)
+	}
+	m.mu.Unlock()
+	if m.single {
+		return
+	}
+	select {
+	case <-m.full:
+	case <-time.After(time.Minute): // they will never come: most tells
+	}
+}
+
+func (m *meeting) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now--
 }
 
 func TestDelay(t *testing.T) {

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/atomicfile"
@@ -27,8 +29,11 @@ type stateFile struct {
 // Emulator; a snapshot of a node will do as well.
 //
 // The options are kept in the file. With opts nil those of the file count,
-// else opts take their place, for the other processes too; only Text stays
-// with this HNS.
+// else opts take their place, for the other processes too; only Text and
+// LockTimeout stay with this HNS.
+//
+// A process that is stuck in the middle of an operation holds the others up for
+// no longer than LockTimeout; they fail then, and nothing has happened.
 //
 // Each operation locks the file (path with ".lock" behind it), reads it,
 // and writes it anew if something changed; a process that is killed leaves the
@@ -40,7 +45,7 @@ func Open(path string, opts *Options) (*HNS, error) {
 		h.given = *opts
 	}
 	h.opts = h.given.withDefaults()
-	lock, err := filelock.Acquire(context.Background(), h.file.lockPath())
+	lock, err := h.lock()
 	if err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
@@ -73,6 +78,28 @@ func optionsText(o Options) []byte {
 }
 
 func (f *stateFile) lockPath() string { return f.path + ".lock" }
+
+// ErrLocked means that another process, or another HNS of this one, does not let
+// go of a state file.
+var ErrLocked = errors.New("its lock is held by another")
+
+const defaultLockTimeout = time.Minute
+
+// lock takes the lock of the state file.
+func (h *HNS) lock() (*filelock.Lock, error) {
+	timeout := cmp.Or(h.given.LockTimeout, defaultLockTimeout)
+	ctx := context.Background()
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	lock, err := filelock.Acquire(ctx, h.file.lockPath())
+	if errors.Is(err, context.DeadlineExceeded) { // no deadline of the caller's, who must not take it for one
+		return nil, fmt.Errorf("%s: %w, waited for %s", h.file.path, ErrLocked, timeout)
+	}
+	return lock, err
+}
 
 // clean removes what a killed process left while it wrote.
 func (f *stateFile) clean() error {
@@ -107,7 +134,7 @@ func (h *HNS) exclusive(do func() error) (err error) {
 		h.store.commit()
 		return nil
 	}
-	lock, err := filelock.Acquire(context.Background(), h.file.lockPath())
+	lock, err := h.lock()
 	if err != nil {
 		return err
 	}

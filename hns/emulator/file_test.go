@@ -1,17 +1,20 @@
 package emulator_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/filelock"
 )
 
 func openNode(t testing.TB, path string, opts *emulator.Options) *node {
@@ -275,5 +278,39 @@ func TestManyHandles(t *testing.T) {
 	wg.Wait()
 	if got := len(openNode(t, path, nil).list(hns.KindEndpoint, "")); got != 40 {
 		t.Errorf("%d endpoints, want 40", got)
+	}
+}
+
+// A process that is stuck while it holds the lock does not hold up others for
+// ever.
+func TestStuckProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hns.json")
+	impatient := &emulator.Options{LockTimeout: time.Millisecond}
+	n := openNode(t, path, impatient)
+	lake := n.lake()
+	before := n.state()
+	stuck, err := filelock.Acquire(t.Context(), path+".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = n.Do(hns.Request{Verb: hns.VerbDelete, Kind: hns.KindNetwork, ID: lake})
+	var be *hns.BackendError
+	if !errors.As(err, &be) || be.Code != 0 || !errors.Is(err, emulator.ErrLocked) || !strings.Contains(err.Error(), path) {
+		t.Errorf("call: %v, want a BackendError with a cause that names the file", err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v is no deadline of the caller", err)
+	}
+	if _, err := emulator.Open(path, impatient); !errors.Is(err, emulator.ErrLocked) || !strings.Contains(err.Error(), path) {
+		t.Errorf("open: %v, want one that names the file", err)
+	}
+	if _, err := n.Snapshot(); !errors.Is(err, emulator.ErrLocked) {
+		t.Errorf("snapshot: %v", err)
+	}
+	if err := stuck.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if n.state() != before {
+		t.Error("a call that was given up had an effect")
 	}
 }

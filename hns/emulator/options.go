@@ -3,6 +3,7 @@ package emulator
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -98,7 +99,8 @@ type Options struct {
 	// before version 9.
 	V1LowerCaseIDs bool
 	// Serial makes HNS work on one call at a time, so that a slow or hanging
-	// one holds up all others.
+	// one holds up all others of this HNS. By default calls run side by side,
+	// and only what they do to the state is done one after the other.
 	Serial bool
 	// RestartDetaches makes a restart of the service forget which endpoints
 	// were attached.
@@ -109,6 +111,11 @@ type Options struct {
 	// Text gives the message of a code in the language of the system; nil is
 	// English, with the blank that HNS puts behind it.
 	Text func(hns.Code) string `json:"-"`
+	// LockTimeout is how long [Open] and each operation on a state file wait
+	// for a process that holds the file's lock, before they fail with
+	// [ErrLocked]. Zero is a minute, a negative time for ever. It counts for
+	// this HNS and is not kept in the file.
+	LockTimeout time.Duration `json:"-"`
 }
 
 // Listener is a port that a program of the host listens on.
