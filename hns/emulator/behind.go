@@ -60,3 +60,24 @@ func (h *HNS) Ghost(network string) error {
 		return nil
 	})
 }
+
+// LoseSwitch removes the virtual switch below a network by hand: the network is
+// still shown, and nothing can be attached to it any more. The error is that of
+// Vanish.
+func (h *HNS) LoseSwitch(network hns.ID) error {
+	err := h.exclusive(func() error {
+		tx := h.tx()
+		n, err := tx.findNetwork(network)
+		if err != nil {
+			return err
+		}
+		c := *n
+		c.private.NoSwitch = true
+		tx.putNetwork(&c)
+		return nil
+	})
+	if err != nil {
+		return h.wrap(hns.Request{Kind: hns.KindNetwork, ID: network}, err)
+	}
+	return nil
+}

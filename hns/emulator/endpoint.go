@@ -121,7 +121,7 @@ func (tx *tx) modifyPort(e *endpoint, m modify) error {
 	c := *e
 	switch m.request {
 	case requestAdd:
-		if err := e.canAttach(hns.CodeDegraded); err != nil {
+		if err := tx.canAttach(e, hns.CodeDegraded); err != nil {
 			return err
 		}
 		vm := m.settings.str("VirtualMachineId")
@@ -143,8 +143,10 @@ func (tx *tx) modifyPort(e *endpoint, m modify) error {
 
 // canAttach judges whether the endpoint can get a switch port; code is the
 // answer for a degraded one, which differs by the way of attaching.
-func (e *endpoint) canAttach(code hns.Code) error {
+func (tx *tx) canAttach(e *endpoint, code hns.Code) error {
 	switch {
+	case tx.networkOf(e).private.NoSwitch:
+		return failure(hns.CodeSwitchNotFound)
 	case e.remote():
 		return failure(hns.CodeInvalidRemoteOperation)
 	case e.state == stateDegraded:

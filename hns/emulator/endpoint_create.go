@@ -71,7 +71,8 @@ func (c *creation) readIdentity() error {
 	if c.e.name == "" {
 		c.e.name = "Ethernet"
 	}
-	c.e.flags = c.r.uint32("Flags")
+	c.e.flags = c.r.flags("Flags", endpointFlags)
+	c.r.checkDNS()
 	if c.r.bad {
 		return failure(hns.CodeInvalidJSON)
 	}

@@ -237,6 +237,32 @@ func (r *reader) id(name string) (hns.ID, error) {
 	return parseID(s)
 }
 
+// flags returns the bits of a flags member: a number, or the name of a flag in
+// either letter case.
+func (r *reader) flags(name string, names map[string]uint32) uint32 {
+	raw := r.get(name)
+	if len(raw) == 0 || raw[0] != '"' {
+		return r.uint32(name)
+	}
+	bits, ok := names[strings.ToLower(r.str(name))]
+	r.bad = r.bad || !ok
+	return bits
+}
+
+// checkDNS looks at the members of Dns, which are shown as they came.
+func (r *reader) checkDNS() {
+	d := r.sub("Dns")
+	d.dns()
+	r.bad = r.bad || d.bad
+}
+
+func (r *reader) dns() {
+	r.str("Domain")
+	for _, name := range []string{"Search", "ServerList", "Options"} {
+		r.strings(name)
+	}
+}
+
 // enum returns the position of the member's value in names. HNS takes the
 // name, in either letter case, and the number. Absent is 0; ok is false for a
 // value outside the list.

@@ -18,6 +18,12 @@ const (
 	mappingILB = 1
 )
 
+// The names of the flags.
+var (
+	balancerFlags = map[string]uint32{"none": 0, "enabledirectserverreturn": flagDSR, "ipv6": flagIPv6}
+	mappingFlags  = map[string]uint32{"none": 0, "enableinternalloadbalancer": mappingILB, "localroutedvip": 2, "usemux": 4, "enablepreservedip": 8}
+)
+
 // distributions are the names of LoadBalancerDistribution in the order of
 // their numbers.
 var distributions = []string{"None", "SourceIPProtocol", "SourceIP"}
@@ -146,7 +152,7 @@ func (tx *tx) readLoadBalancer(l *policyList, r *reader) error {
 // readBalancer takes the members of a load balancer out of a document. What
 // has the wrong type, or is no value of an enumeration, makes r bad.
 func readBalancer(r *reader) balancer {
-	b := balancer{flags: r.uint32("Flags"), sourceVIP: r.str("SourceVIP")}
+	b := balancer{flags: r.flags("Flags", balancerFlags), sourceVIP: r.str("SourceVIP")}
 	for _, vip := range r.strings("FrontendVIPs") {
 		if strings.TrimSpace(vip) != "" { // PowerShell sends "" for none
 			b.vips = append(b.vips, vip)
@@ -154,7 +160,7 @@ func readBalancer(r *reader) balancer {
 	}
 	for _, m := range r.objects("PortMappings") {
 		f := portForward{protocol: m.protocol("Protocol"), internal: m.uint16("InternalPort"),
-			external: m.uint16("ExternalPort"), flags: m.uint32("Flags")}
+			external: m.uint16("ExternalPort"), flags: m.flags("Flags", mappingFlags)}
 		var ok bool
 		f.distribution, ok = m.enum("DistributionType", distributions)
 		r.bad = r.bad || m.bad || !ok
@@ -292,7 +298,7 @@ func (b balancer) render() (o object) {
 // checkLoadBalancer judges a load balancer beside what the host has.
 func (tx *tx) checkLoadBalancer(l *policyList) error {
 	seen := map[frontend]bool{}
-	taken := false
+	taken := tx.lists[l.id] == nil && tx.outOfPorts()
 	for _, f := range l.fronts {
 		taken = taken || seen[f] || tx.listens(l, f)
 		seen[f] = true
@@ -310,6 +316,16 @@ func (tx *tx) checkLoadBalancer(l *policyList) error {
 		return failure(hns.CodePortExists)
 	}
 	return nil
+}
+
+// outOfPorts reports whether the blocks of ports that load balancers take up are
+// used up: 256 of 64 ports each, until an update (KB4551853) made them share.
+func (tx *tx) outOfPorts() bool {
+	limit := tx.opts.PortBlocks
+	if limit == 0 && !sharesPorts.has(tx.version) {
+		limit = 256
+	}
+	return limit > 0 && tx.balancers >= limit
 }
 
 // listens reports whether a program of the host listens on a front end. One

@@ -212,3 +212,37 @@ func TestRebootAndLoadBalancers(t *testing.T) {
 		t.Errorf("routes: %s", routes)
 	}
 }
+
+// Until KB4551853 each load balancer took a block of the host's ports.
+func TestPortBlocks(t *testing.T) {
+	for _, tt := range []struct {
+		version hns.Version
+		blocks  int
+		fits    int // load balancers, of 260
+	}{
+		{emulator.WindowsServer2019KB4489899, 0, 256},
+		{emulator.WindowsServer2019KB4489899, -1, 260},
+		{emulator.WindowsServer2019, 0, 260},
+		{emulator.WindowsServer2022, 3, 3},
+	} {
+		n := newNode(t, version(tt.version), func(o *emulator.Options) { o.PortBlocks = tt.blocks })
+		eps := n.backends(n.lake(), 1)
+		fits := 0
+		for i := range 260 {
+			_, code := n.create(hns.KindLoadBalancer, balancer(eps, port(6, 80, 1000+i)))
+			if code == 0 {
+				fits++
+			} else if code != hns.CodePortExists {
+				t.Fatal(code)
+			}
+		}
+		if fits != tt.fits {
+			t.Errorf("HNS %s, PortBlocks %d: %d load balancers, want %d", tt.version, tt.blocks, fits, tt.fits)
+		}
+		all := n.list(hns.KindLoadBalancer, "")
+		n.delete(hns.KindLoadBalancer, n.parse(text(t, all[0], "ID")))
+		if _, code := n.create(hns.KindLoadBalancer, balancer(eps, port(6, 80, 9000))); code != 0 {
+			t.Errorf("after a delete: %s", code)
+		}
+	}
+}

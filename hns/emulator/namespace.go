@@ -202,7 +202,7 @@ func (tx *tx) addEndpoint(n *namespace, id hns.ID) error {
 	if !e.namespace.IsZero() {
 		return failure(hns.CodeEndpointInNamespace)
 	}
-	if err := e.canAttach(hns.CodeNamespaceAttachFailed); err != nil {
+	if err := tx.canAttach(e, hns.CodeNamespaceAttachFailed); err != nil {
 		return err
 	}
 	c := *e

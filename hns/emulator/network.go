@@ -27,6 +27,11 @@ const (
 
 const flagDisableHostPort = 1024
 
+// networkFlags are the names of NetworkFlags.
+var networkFlags = map[string]uint32{"none": 0, "enablednsproxy": 1, "enabledhcpserver": 2, "enablemirroring": 4,
+	"enablenonpersistent": flagNonPersistent, "enablepersistent": flagPersistent, "isolatevswitch": 32, "enableflowsteering": 64,
+	"disablesharing": 128, "enablefirewall": 256, "disablehostport": flagDisableHostPort, "enableiov": 8192}
+
 // external reports whether the network's switch is bound to a host adapter.
 func (n *network) external() bool {
 	switch n.kind {
@@ -116,7 +121,8 @@ func (tx *tx) createNetwork(req hns.Request) (json.RawMessage, error) {
 		return nil, err
 	}
 	r := &reader{object: o}
-	n := &network{name: r.str("Name"), flags: r.uint32("Flags")}
+	n := &network{name: r.str("Name"), flags: r.flags("Flags", networkFlags)}
+	r.checkDNS()
 	kind, ok := r.enum("Type", networkTypes)
 	if !ok {
 		return nil, failure(hns.CodeInvalidNetworkType)
@@ -129,8 +135,8 @@ func (tx *tx) createNetwork(req hns.Request) (json.RawMessage, error) {
 	if tx.networks[n.id] != nil {
 		return nil, failure(hns.CodeAlreadyExists)
 	}
-	if n.name != "" && tx.nameTaken(n.name) {
-		return nil, failure(hns.CodeNetworkExists)
+	if err := tx.canHave(n); err != nil {
+		return nil, err
 	}
 	ipams, err := tx.readIpams(n, r)
 	if err != nil {
@@ -153,6 +159,26 @@ func (tx *tx) createNetwork(req hns.Request) (json.RawMessage, error) {
 		return nil, err
 	}
 	return n.render(), nil
+}
+
+// canHave judges whether the host can have a network of the type and the name.
+func (tx *tx) canHave(n *network) error {
+	switch {
+	case n.kind == typeICS && tx.opts.SharedAccessOff:
+		return failure(hns.CodeICSDisabled)
+	case n.usesVFP() && tx.opts.NoVFP:
+		return failure(hns.CodeVFPNotAllowed)
+	case n.name == "" || !tx.nameTaken(n.name):
+		return nil
+	case n.kind == typeICS:
+		return failure(hns.CodeDuplicateName)
+	}
+	return failure(hns.CodeNetworkExists)
+}
+
+// usesVFP reports whether VFP forwards the packets of the network.
+func (n *network) usesVFP() bool {
+	return n.kind == typeL2Bridge || n.kind == typeL2Tunnel || n.kind == typeOverlay
 }
 
 // nameTaken reports whether a network of the name exists, or haunts HNS.
@@ -186,10 +212,10 @@ func (tx *tx) finishNetwork(n *network, r *reader, ipams json.RawMessage) error 
 	if err := tx.extensionPolicies(n); err != nil {
 		return err
 	}
-	switch n.kind {
-	case typeOverlay, typeL2Bridge, typeL2Tunnel:
+	switch {
+	case n.usesVFP():
 		n.private.DRMAC = tx.drMAC(n)
-	case typeNAT:
+	case n.kind == typeNAT:
 		n.private.NatName = "NAT" + tx.newID().Upper()
 	}
 	if n.private.PendingReads == 0 {
@@ -289,6 +315,7 @@ func (tx *tx) modifyNetwork(id hns.ID, doc json.RawMessage) error {
 		if m.request != requestUpdate && m.request != requestAdd {
 			return failure(hns.CodeRequestUnsupported)
 		}
+		m.settings.dns()
 		c.doc = n.doc.with("Dns", nonEmpty(m.settings.bytes()))
 	case "Extension":
 		if err := tx.setExtension(&c, m.settings.str("Id"), m.settings.boolean("IsEnabled")); err != nil {
@@ -298,8 +325,13 @@ func (tx *tx) modifyNetwork(id hns.ID, doc json.RawMessage) error {
 		if c.policies, err = tx.modifyNetworkPolicies(n, m.request, &m.settings); err != nil {
 			return err
 		}
-	default: // subnets of a network stay as they were created
-		return failure(hns.CodeRequestUnsupported)
+	case "Subnet":
+		err = tx.changeSubnets(&c, m)
+	case "IPSubnet":
+		err = tx.changeIPSubnets(&c, m)
+	}
+	if err != nil {
+		return err
 	}
 	if m.settings.bad {
 		return failure(hns.CodeInvalidJSON)

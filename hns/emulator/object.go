@@ -39,6 +39,7 @@ type networkPrivate struct {
 	DRMAC        string          `json:",omitzero"`
 	NatName      string          `json:",omitzero"`
 	Extensions   map[string]bool `json:",omitzero"` // switch extensions by upper-case id, where not the default
+	NoSwitch     bool            `json:",omitzero"` // somebody removed the virtual switch
 
 	MostEndpoints  uint64 `json:",omitzero"` // at one time
 	TotalEndpoints uint64 `json:",omitzero"` // that were ever made
@@ -90,6 +91,10 @@ const (
 	stateDetached        = 4
 	stateDegraded        = 5
 )
+
+// endpointFlags are the names of EndpointFlags.
+var endpointFlags = map[string]uint32{"none": 0, "remoteendpoint": flagRemote, "disableintercomputecommunication": 2,
+	"enablemirroring": 4, "enablelowinterfacemetric": 8, "overridednsserverorder": 16, "enabledhcp": flagDHCP}
 
 func (e *endpoint) remote() bool { return e.flags&flagRemote != 0 }
 

@@ -36,6 +36,16 @@ type Options struct {
 	LowVNICode  hns.Code
 	// SingleNAT refuses a second NAT network with ERROR_INVALID_PARAMETER.
 	SingleNAT bool
+	// SharedAccessOff is a host whose service SharedAccess is off: it has no ICS
+	// networks (HCN_E_ICS_DISABLED).
+	SharedAccessOff bool
+	// NoVFP is a Windows without the switch extension VFP: it has no L2Bridge,
+	// L2Tunnel and Overlay networks (HCN_E_VFP_NOT_ALLOWED).
+	NoVFP bool
+	// SubnetsChange carries out the Subnet and IPSubnet requests that the schema
+	// has for networks. By default they are refused
+	// (HCN_E_REQUEST_UNSUPPORTED), as users of HNS report.
+	SubnetsChange bool
 	// AddressAfterReads is the number of times a network is read before its
 	// management IP and provider address are there; 0 is at once, with the
 	// create, and a negative number never.
@@ -53,6 +63,9 @@ type Options struct {
 	// not parse. By default the endpoint is made, degraded, and can never be
 	// attached.
 	RefuseBadPrefix bool
+	// NoEndpointSharing lets no second container have an endpoint
+	// (HCN_E_ENDPOINT_SHARING_DISABLED).
+	NoEndpointSharing bool
 	// IgnoreNamespaceInCreate makes the create of an endpoint ignore its
 	// HostComputeNamespace. By default the endpoint is attached to it.
 	IgnoreNamespaceInCreate bool
@@ -71,6 +84,11 @@ type Options struct {
 	// ERROR_INVALID_PARAMETER; 0 is 64 on HNS 9 without DSR and no limit
 	// otherwise, a negative number is none.
 	BackendLimit int
+	// PortBlocks is the highest number of load balancers of the host, each of
+	// which takes a block of its dynamic ports, else
+	// HCN_E_PORT_ALREADY_EXISTS; 0 is 256 before HNS 9.3 and no limit since, a
+	// negative number is none.
+	PortBlocks int
 	// BackendNeedsPort refuses a load balancer on a network other than Overlay
 	// over a local endpoint that is not attached (HCN_E_PORT_NOT_FOUND).
 	BackendNeedsPort bool

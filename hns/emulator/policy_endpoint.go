@@ -53,6 +53,9 @@ func (r *reader) protocol(name string) uint32 {
 
 const natFlagIPv6 = 2
 
+// natFlags are the names of NatFlags.
+var natFlags = map[string]uint32{"none": 0, "localroutedvip": 1, "ipv6": natFlagIPv6, "externalportreserved": 4}
+
 // readPortMapping fills in the key of a port mapping.
 func readPortMapping(r *reader, p *policy) {
 	key := portKey{protocol: r.protocol("Protocol"), port: r.uint16("ExternalPort")}
@@ -64,7 +67,7 @@ func readPortMapping(r *reader, p *policy) {
 			p.vip = ""
 		}
 	}
-	key.v6 = a.Is6() || r.uint32("Flags")&natFlagIPv6 != 0
+	key.v6 = a.Is6() || r.flags("Flags", natFlags)&natFlagIPv6 != 0
 	if key.port != 0 {
 		p.port = key
 	}
@@ -203,7 +206,7 @@ func checkOutBoundNAT(c *check) error {
 		}
 	}
 	c.uint16("MaxPortPoolUsage")
-	c.uint32("Flags")
+	c.flags("Flags", natFlags)
 	for _, list := range []string{"Exceptions", "Destinations"} {
 		for _, s := range c.strings(list) {
 			_, hostBits, ok := parsePrefixOrAddress(s)

@@ -53,11 +53,17 @@ func (s *store) swapList(id hns.ID, old, l *policyList) {
 			s.byFrontend.remove(f, id)
 		}
 		delete(s.lists, id)
+		if old.kind == hns.KindLoadBalancer {
+			s.balancers--
+		}
 	}
 	if l == nil {
 		return
 	}
 	s.lists[id] = l
+	if l.kind == hns.KindLoadBalancer {
+		s.balancers++
+	}
 	s.listsOf.add(l.network, id)
 	for _, e := range l.endpoints {
 		s.listsOver.add(e, id)

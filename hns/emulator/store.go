@@ -18,6 +18,7 @@ type store struct {
 	endpoints  map[hns.ID]*endpoint
 	namespaces map[hns.ID]*namespace
 	lists      map[hns.ID]*policyList // load balancers and SDN routes
+	balancers  int                    // how many of them are load balancers
 
 	networkByName  multi[string]
 	endpointByName multi[string]

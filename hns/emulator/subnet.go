@@ -17,6 +17,12 @@ const (
 	plainSubnetFlags = 3 // IPSubnetFlags that HNS gives the block of a plain subnet
 )
 
+// subnetFlags are the names of SubnetFlags.
+var subnetFlags = map[string]uint32{"none": 0, "donotreservegatewayaddress": flagFreeGateway}
+
+// blockFlags are the names of IPSubnetFlags.
+var blockFlags = map[string]uint32{"none": 0, "enablebroadcast": 1, "reservenetworkaddress": 2}
+
 var (
 	ipamTypes      = []string{"Static", "Dhcp"}
 	subnetPolicies = tableOf(
@@ -81,7 +87,7 @@ func (tx *tx) readSubnet(n *network, r *reader) (subnet, json.RawMessage, error)
 		s, doc := tx.chooseSubnet()
 		return s, doc, nil
 	}
-	s := subnet{id: tx.newID(), ipSubnet: tx.newID(), prefix: p, freeGateway: r.uint32("Flags")&flagFreeGateway != 0}
+	s := subnet{id: tx.newID(), ipSubnet: tx.newID(), prefix: p, freeGateway: r.flags("Flags", subnetFlags)&flagFreeGateway != 0}
 	if s.gateway, err = gateway(r, p); err != nil {
 		return s, nil, err
 	}
@@ -97,7 +103,7 @@ func (tx *tx) readSubnet(n *network, r *reader) (subnet, json.RawMessage, error)
 	if r.bad {
 		return s, nil, failure(hns.CodeInvalidJSON)
 	}
-	return s, s.document(policies, routes, r.uint32("Flags")), nil
+	return s, s.document(policies, routes, r.flags("Flags", subnetFlags)), nil
 }
 
 // document returns the schema 2 document of the subnet.
@@ -185,6 +191,9 @@ func (tx *tx) checkSubnets(n *network) error {
 			return err
 		}
 	}
+	if n.usesVFP() && !hasManySubnets.has(tx.version) && !n.onePerFamily() {
+		return failure(hns.CodeInvalidParameter)
+	}
 	for _, s := range n.subnets {
 		if s.prefix.Addr().Is6() && (n.kind == typeOverlay ||
 			(n.kind == typeL2Bridge || n.kind == typeL2Tunnel) && !hasDualStack.has(tx.version)) {
@@ -195,6 +204,19 @@ func (tx *tx) checkSubnets(n *network) error {
 		}
 	}
 	return nil
+}
+
+// onePerFamily reports whether no two subnets are of one family.
+func (n *network) onePerFamily() bool {
+	seen := map[bool]bool{}
+	for _, s := range n.subnets {
+		v6 := s.prefix.Addr().Is6()
+		if seen[v6] {
+			return false
+		}
+		seen[v6] = true
+	}
+	return true
 }
 
 // checkNAT refuses a prefix that another NAT network has a part of.

@@ -24,7 +24,10 @@ func (tx *tx) attachV1(id hns.ID, r reader) error {
 	}
 	c := *e
 	shares := systemTypes[kind] == "Container" && len(e.private.Containers) > 0 && !contains(e.private.Containers, container)
-	if err := e.canAttach(hns.CodeDegraded); err != nil && !(shares && errors.Is(err, failure(hns.CodeEndpointAttached))) {
+	if shares && tx.opts.NoEndpointSharing {
+		return failure(hns.CodeSharingDisabled)
+	}
+	if err := tx.canAttach(e, hns.CodeDegraded); err != nil && !(shares && errors.Is(err, failure(hns.CodeEndpointAttached))) {
 		return err
 	}
 	c.state = stateAttached

@@ -212,6 +212,7 @@ func (n *churn) startWorker(name string) *worker {
 	w.cmd = exec.CommandContext(n.t.Context(), "bash", "-euc", `eval "$(./wine env)"; exec "$WINE" "$0" "$1"`, n.exe, name)
 	w.cmd.Env = append(w.cmd.Environ(), "HNSKIT_STATE="+zPath(n.state), "HNSKIT_CALL_LOG="+zPath(n.log))
 	w.cmd.Stderr = &w.err
+	w.cmd.WaitDelay = 30 * time.Second // whoever else holds its output
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		n.t.Fatal(err)
