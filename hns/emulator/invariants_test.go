@@ -1,19 +1,26 @@
 package emulator_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hnskit/hnskit/hns"
-	"github.com/hnskit/hnskit/hns/emulator"
 )
 
 func samePrefix(a, b netip.Prefix) bool { return a == b }
+
+// seenNetwork is a network in the documents.
+type seenNetwork struct {
+	ID, Name, Type string
+	Ipams          []struct {
+		Subnets []struct{ IpAddressPrefix string }
+	}
+}
 
 // seenEndpoint is an endpoint in the documents.
 type seenEndpoint struct {
@@ -148,135 +155,67 @@ func unmarshal(t testing.TB, doc []byte, v any) {
 	}
 }
 
-// walker does random things to a node.
-type walker struct {
-	*node
-	rnd                             *rand.Rand
-	networks, endpoints, namespaces []hns.ID
-	balancers, routes               []hns.ID
-}
-
-// pick returns one of the ids, and now and then one that is not there.
-func (w *walker) pick(ids []hns.ID) hns.ID {
-	if len(ids) == 0 || w.rnd.IntN(20) == 0 {
-		return hns.NewID()
-	}
-	return ids[w.rnd.IntN(len(ids))]
-}
-
-func (w *walker) step() hns.Request {
-	request := []string{"Add", "Remove", "Update"}[w.rnd.IntN(3)]
-	port := mapping(8000+w.rnd.IntN(5), "")
-	switch w.rnd.IntN(16) {
-	case 12, 13, 14, 15:
-		return w.stepList()
-	case 0:
-		kind := []string{"L2Bridge", "Overlay", "NAT", "L2Bridge", "Overlay", "Private"}[w.rnd.IntN(6)]
-		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork,
-			Document: []byte(network(fmt.Sprint("n", w.rnd.IntN(6)), kind, fmt.Sprintf("10.%d.0.0/29", w.rnd.IntN(4))))}
-	case 1, 2, 3:
-		more := ""
-		if w.rnd.IntN(3) == 0 {
-			more = ip(fmt.Sprintf("10.%d.0.%d", w.rnd.IntN(4), w.rnd.IntN(8)))
+// seenText reads the documents of HNS in the terms of the model.
+func seenText(t testing.TB, s *hns.Snapshot) string {
+	t.Helper()
+	var lines []string
+	id := func(text string) hns.ID {
+		out, err := hns.ParseID(text)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if w.rnd.IntN(4) == 0 {
-			more += policies(port)
+		return out
+	}
+	for _, doc := range s.Networks {
+		var n seenNetwork
+		unmarshal(t, doc, &n)
+		lines = append(lines, fmt.Sprintln("network ", id(n.ID), n.Name, cmp.Or(n.Type, "NAT"), n.Ipams[0].Subnets[0].IpAddressPrefix))
+	}
+	for _, doc := range s.Endpoints {
+		var e seenEndpoint
+		unmarshal(t, doc, &e)
+		ports := []int{}
+		for _, p := range e.Policies {
+			ports = append(ports, p.Settings.ExternalPort)
 		}
-		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Network: w.pick(w.networks),
-			Document: []byte(`{"Name":"e",` + schema2 + more + `}`)}
-	case 4:
-		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNamespace, Document: []byte(namespaceDoc)}
-	case 5, 6:
-		return hns.Request{Verb: hns.VerbModify, Kind: hns.KindNamespace, ID: w.pick(w.namespaces), Document: []byte(fmt.Sprintf(
-			`{"ResourceType":"Endpoint","RequestType":%q,"Settings":{"EndpointId":%q}}`, request, w.pick(w.endpoints)))}
-	case 7:
-		return hns.Request{Verb: hns.VerbModify, Kind: hns.KindNamespace, ID: w.pick(w.namespaces), Document: []byte(fmt.Sprintf(
-			`{"ResourceType":"Container","RequestType":%q,"Settings":{"ContainerId":"c%d"}}`, request, w.rnd.IntN(3)))}
-	case 8:
-		return hns.Request{Verb: hns.VerbModify, Kind: hns.KindEndpoint, ID: w.pick(w.endpoints), Document: []byte(fmt.Sprintf(
-			`{"ResourceType":"Policy","RequestType":%q,"Settings":{"Policies":[%s]}}`, request, port))}
-	case 9:
-		action := []string{"attach", "detach"}[w.rnd.IntN(2)]
-		return hns.Request{Verb: hns.VerbCall, Method: "POST", Path: "/endpoints/" + w.pick(w.endpoints).String() + "/" + action,
-			Document: []byte(`{"SystemType":"Host","CompartmentId":1}`)}
-	case 10:
-		return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindEndpoint, ID: w.pick(w.endpoints)}
-	default:
-		if w.rnd.IntN(6) > 0 {
-			return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindNamespace, ID: w.pick(w.namespaces)}
+		slices.Sort(ports)
+		lines = append(lines, fmt.Sprintln("endpoint ", id(e.ID), id(e.HostComputeNetwork), id(e.HostComputeNamespace), e.IpConfigurations[0].IpAddress, e.Flags == 1, e.State, ports))
+	}
+	for _, doc := range s.Namespaces {
+		var n seenNamespace
+		unmarshal(t, doc, &n)
+		var in []hns.ID
+		containers := []string{}
+		for _, r := range n.Resources {
+			if r.Type == "Endpoint" {
+				in = append(in, id(r.Data.Id))
+			} else {
+				containers = append(containers, r.Data.Id)
+			}
 		}
-		return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindNetwork, ID: w.pick(w.networks)}
+		slices.Sort(containers)
+		lines = append(lines, fmt.Sprintln("namespace ", id(n.ID), sortedIDs(in), containers))
 	}
-}
-
-// stepList does something to load balancers and routes.
-func (w *walker) stepList() hns.Request {
-	doc := balancer([]hns.ID{w.pick(w.endpoints), w.pick(w.endpoints)}, w.frontend())
-	if w.rnd.IntN(4) > 0 {
-		doc = balancer([]hns.ID{w.pick(w.endpoints)}, w.frontend())
-	}
-	switch w.rnd.IntN(8) {
-	case 0, 1, 2:
-		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindLoadBalancer, Document: []byte(doc)}
-	case 3:
-		return hns.Request{Verb: hns.VerbModify, Kind: hns.KindLoadBalancer, ID: w.pick(w.balancers), Document: []byte(doc)}
-	case 4:
-		return hns.Request{Verb: hns.VerbCreate, Kind: hns.KindRoute, Document: []byte(route([]hns.ID{w.pick(w.endpoints)}, "Routes", someRoute))}
-	case 5:
-		return hns.Request{Verb: hns.VerbCall, Method: "POST", Path: "/policylists/", Document: []byte(policyList([]string{w.pick(w.endpoints).Upper()},
-			fmt.Sprintf(`{"Type":"ELB","InternalPort":80,"ExternalPort":%d,"VIPs":["10.96.0.1"]}`, 80+w.rnd.IntN(3))))}
-	case 6:
-		return hns.Request{Verb: hns.VerbCall, Method: "DELETE", Path: "/policylists/" + w.pick(slices.Concat(w.balancers, w.routes)).String()}
-	}
-	if w.rnd.IntN(2) == 0 {
-		return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindRoute, ID: w.pick(w.routes)}
-	}
-	return hns.Request{Verb: hns.VerbDelete, Kind: hns.KindLoadBalancer, ID: w.pick(w.balancers)}
-}
-
-// frontend returns a front end out of few, so that they clash.
-func (w *walker) frontend() string {
-	out := port([]int{0, 6, 17}[w.rnd.IntN(3)], 80, 80+w.rnd.IntN(3))
-	if n := w.rnd.IntN(3); n > 0 {
-		out += vips(fmt.Sprint("10.96.0.", n))
-	}
-	return out
-}
-
-func (w *walker) ids(kind hns.Kind) (out []hns.ID) {
-	for _, doc := range w.list(kind, "") {
-		out = append(out, w.parse(text(w, doc, "ID")))
-	}
-	return out
-}
-
-func TestRandomWalk(t *testing.T) {
-	for seed := range uint64(6) {
-		w := &walker{node: newNode(t, version(emulator.WindowsServer2025)), rnd: rand.New(rand.NewPCG(seed, 1))}
-		failed := 0
-		for i := range 400 {
-			w.networks, w.endpoints, w.namespaces = w.ids(hns.KindNetwork), w.ids(hns.KindEndpoint), w.ids(hns.KindNamespace)
-			w.balancers, w.routes = w.ids(hns.KindLoadBalancer), w.ids(hns.KindRoute)
-			r := w.step()
-			before := w.state()
-			_, err := w.Do(r)
-			if err != nil {
-				failed++
-				if w.state() != before {
-					t.Fatalf("seed %d, step %d: %s %s failed (%v) and changed the state", seed, i, r.Verb, r.Kind, err)
+	for kind, docs := range map[hns.Kind][]json.RawMessage{hns.KindLoadBalancer: s.LoadBalancers, hns.KindRoute: s.Routes} {
+		for _, doc := range docs {
+			var b seenBalancer
+			unmarshal(t, doc, &b)
+			var eps []hns.ID
+			for _, e := range b.HostComputeEndpoints {
+				eps = append(eps, id(e))
+			}
+			vip, protocol, port := "", 0, 0
+			if kind == hns.KindLoadBalancer {
+				vip, protocol, port = "node", b.PortMappings[0].Protocol, b.PortMappings[0].ExternalPort
+				if len(b.FrontendVIPs) > 0 {
+					vip = b.FrontendVIPs[0]
 				}
 			}
-			checkInvariants(t, w.node)
-			if t.Failed() {
-				t.Fatalf("seed %d, step %d: %+v", seed, i, r)
-			}
+			lines = append(lines, fmt.Sprintln("list ", id(b.ID), id(b.HostComputeNetwork), kind, eps, vip, protocol, port))
 		}
-		if failed == 0 || failed == 400 {
-			t.Errorf("seed %d: %d of 400 steps failed; the walk shows little", seed, failed)
-		}
-		sameAfterLoad(t, w.node)
-		empty(t, w)
 	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
 
 // sameAfterLoad checks that the indexes of a live store and of one loaded from
@@ -320,7 +259,7 @@ func sameAfterLoad(t *testing.T, n *node) {
 // empty deletes everything and checks that nothing is left, and that names,
 // addresses and ports are free.
 func empty(t *testing.T, w *walker) {
-	for _, ns := range w.ids(hns.KindNamespace) {
+	for ns := range w.model.namespaces {
 		for code := hns.Code(0); code == 0; {
 			code = w.container("Remove", ns, "c0") & w.container("Remove", ns, "c1") & w.container("Remove", ns, "c2")
 		}
@@ -328,7 +267,7 @@ func empty(t *testing.T, w *walker) {
 			t.Errorf("delete namespace: %s", code)
 		}
 	}
-	for _, id := range w.ids(hns.KindNetwork) {
+	for id := range w.model.networks {
 		if code := w.delete(hns.KindNetwork, id); code != 0 {
 			t.Errorf("delete network: %s", code)
 		}

@@ -37,14 +37,15 @@ func readDocument(kind hns.Kind, doc json.RawMessage) (o, v1 object, err error) 
 
 // refusal returns the code of HNS for what v1doc says of a document.
 func refusal(err error) error {
-	for _, e := range hns.FieldErrors(err) {
-		switch e.Rule {
-		case v1doc.RulePolicy:
-			return failure(hns.CodeInvalidPolicy)
-		case v1doc.RulePolicyType:
-			return failure(hns.CodeInvalidPolicyType)
-		}
-		break
+	var first hns.FieldError
+	if found := hns.FieldErrors(err); len(found) > 0 {
+		first = *found[0]
+	}
+	switch first.Rule {
+	case v1doc.RulePolicy:
+		return failure(hns.CodeInvalidPolicy)
+	case v1doc.RulePolicyType:
+		return failure(hns.CodeInvalidPolicyType)
 	}
 	return failure(hns.CodeInvalidJSON)
 }
