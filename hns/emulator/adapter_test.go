@@ -131,3 +131,10 @@ func TestHostNICs(t *testing.T) {
 		seen[a.Index] = name
 	}
 }
+
+func prefixes(texts ...string) (out []netip.Prefix) {
+	for _, s := range texts {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
+}
