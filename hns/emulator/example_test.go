@@ -190,3 +190,28 @@ func ExampleHNS_Ghost() {
 	// HCN_E_NETWORK_ALREADY_EXISTS (0x803b0010)
 	// after a restart: <nil>
 }
+
+// Somebody removed the virtual switch by hand.
+func ExampleHNS_LoseSwitch() {
+	ctx := context.Background()
+	h := emulator.New(nil)
+	c := hns.New(h, nil)
+	n, err := c.Networks.Create(ctx, &hns.Network{Name: "pond", Type: hns.NAT})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := c.Endpoints.Create(ctx, &hns.Endpoint{Name: "duck", Network: n.ID})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := h.LoseSwitch(n.ID); err != nil {
+		fmt.Println(err)
+	}
+	err = c.Endpoints.AttachHost(ctx, e.ID)
+	var failed *hns.Error
+	fmt.Println(errors.As(err, &failed), failed.Code)
+	// Output:
+	// true HCN_E_SWITCH_NOT_FOUND (0x803b0004)
+}

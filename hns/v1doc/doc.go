@@ -14,6 +14,9 @@
 // stays, too, unless a new one takes its place. What schema 1 has no place
 // for, such as a second address of a family, is an error with its path.
 //
+// [ToV2] and [ToV1] turn one text into the other, without an object between and
+// as strictly as HNS reads: they are what the emulator's v1 API stands on.
+//
 // [Split] takes dumps apart: lists, answers of the v1 API, and the output of
 // PowerShell's ConvertTo-Json.
 //

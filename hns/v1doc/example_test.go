@@ -144,3 +144,27 @@ func ExampleEncodeRoute() {
 	// Output:
 	// {"Policies":[{"DestinationPrefix":"10.96.0.0/12","NeedEncap":true,"Type":"ROUTE"}],"References":["/endpoints/2b000000-0000-4000-8000-0000000000ab"]}
 }
+
+// The body of a v1 call, as the v2 API wants it.
+func ExampleToV2() {
+	doc, err := v1doc.ToV2(hns.KindEndpoint, []byte(`{"VirtualNetwork":"1a000000-0000-4000-8000-000000000020","IPAddress":"10.60.3.7",
+		"Policies":[{"Type":"NAT","Protocol":"TCP","InternalPort":80,"ExternalPort":8080}]}`))
+	fmt.Println(string(doc), err)
+	_, err = v1doc.ToV2(hns.KindEndpoint, []byte(`{"Policies":[{"Type":"PortMapping"}]}`))
+	for _, e := range hns.FieldErrors(err) {
+		fmt.Println(e.Rule, e)
+	}
+	// Output:
+	// {"HostComputeNetwork":"1a000000-0000-4000-8000-000000000020","IpConfigurations":[{"IpAddress":"10.60.3.7"}],"Policies":[{"Settings":{"ExternalPort":8080,"InternalPort":80,"Protocol":6},"Type":"PortMapping"}]} <nil>
+	// v1-policy-type Policies[0].Type: "PortMapping": not a policy type of schema 1
+}
+
+func ExampleToV1() {
+	doc, err := v1doc.ToV1(hns.KindLoadBalancer, []byte(`{"HostComputeEndpoints":["2b000000-0000-4000-8000-0000000000ab"],
+		"PortMappings":[{"Protocol":6,"InternalPort":8080,"ExternalPort":80,"Flags":8}]}`))
+	fmt.Println(string(doc))
+	fmt.Println(err)
+	// Output:
+	// {"Policies":[{"ExternalPort":80,"InternalPort":8080,"Protocol":6,"Type":"ELB"}],"References":["/endpoints/2b000000-0000-4000-8000-0000000000ab"]}
+	// PortMappings[0].Flags: "8": schema 1 has no place for it
+}

@@ -181,12 +181,17 @@ func (c *complaints) add(path string, value json.RawMessage) {
 	*c = append(*c, &hns.FieldError{Path: path, Value: clip(value), Reason: "schema 1 has no place for it"})
 }
 
-// clip keeps errors short.
+// clip returns a value for an error: a text as it is, and nothing long.
 func clip(value json.RawMessage) string {
-	if len(value) > 64 {
-		return string(value[:64]) + "..."
+	text := string(value)
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		text = s
 	}
-	return string(value)
+	if len(text) > 64 {
+		return text[:64] + "..."
+	}
+	return text
 }
 
 // refuse complains about the members of o, except those named.

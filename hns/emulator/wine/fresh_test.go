@@ -1,6 +1,8 @@
 package wine_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +40,7 @@ func TestFresh(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	serverIsFound(t, dir)
 	before := modified(t, dir)
 	if got := run(t, wineCommand(t, vars, "setup", "--offline")); got != (result{}) {
 		t.Errorf("setup again: %+v", got)
@@ -62,6 +65,26 @@ func TestFresh(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "build.*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// serverIsFound checks that the server which setup left is the one that programs
+// look for. Were it not, the first program would start another one, which keeps
+// that program's pipes open.
+func serverIsFound(t *testing.T, dir string) {
+	t.Helper()
+	socket, err := os.ReadFile(filepath.Join(dir, "prefix/wineserver")) // Debian's Wine keeps its place there
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	server, err2 := os.ReadFile(filepath.Join(dir, "server"))
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	pid, _, _ := strings.Cut(string(server), " ")
+	at, err := os.Readlink("/proc/" + pid + "/cwd")
+	if err != nil || filepath.Base(filepath.Dir(at)) != strings.TrimSpace(string(socket)) {
+		t.Errorf("the server is at %s (%v), and programs look for it in %s", at, err, socket)
 	}
 }
 
