@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -247,8 +249,9 @@ func TestGCWithNamesOfOnesOwn(t *testing.T) {
 		n.plugin.EndpointName = func(containerID, network string) string { return network + "." + containerID }
 		n.plugin.ContainerOf = tt.containerOf
 		n.pod("sbx-01").mustAdd()
-		if _, err := n.reconcile(nil); err != nil || len(n.state()) != tt.left {
-			t.Errorf("%s: %v, left %v", name, err, n.state())
+		got, err := n.reconcile(nil)
+		if err != nil || len(n.state()) != tt.left || (tt.left > 0) != slices.Contains(got, "left lake.sbx-01 [10.50.3.3]: foreign name") {
+			t.Errorf("%s: %v, left %v, report %v", name, err, n.state(), got)
 		}
 	}
 }
@@ -350,25 +353,64 @@ func TestGCOvertaken(t *testing.T) {
 		for name, happens := range map[string]func(*pod){
 			"deleted": func(p *pod) { p.mustDel(who.member) },
 			"anew":    func(p *pod) { p.mustDel(who.member); p.mustAdd(who.member) },
+			"added":   func(p *pod) { p.mustAdd(who.member) },
 		} {
 			t.Run(who.name+" "+name, func(t *testing.T) {
 				n := newBridge(t, nil)
 				who.setup(n)
 				p := n.pod("sbx-01")
-				p.mustAdd(who.member)
+				if name != "added" {
+					p.mustAdd(who.member)
+				}
 				n.hns.Inject(emulator.Fault{Verb: hns.VerbList, Kind: hns.KindEndpoint, After: true, Exit: func() { happens(p) }})
 				got, err := n.reconcile(nil, who.member)
 				if err != nil || len(got) == 0 || !strings.HasSuffix(got[0], "sandbox is busy") {
 					t.Errorf("report %v, %v", got, err)
 				}
-				if want := map[string]int{"deleted": 0, "anew": 1 + who.leases}[name]; len(n.state()) != want {
+				if want := map[string]int{"anew": 1 + who.leases, "added": 1 + who.leases}[name]; len(n.state()) != want {
 					t.Errorf("left %v, want %d", n.state(), want)
 				}
-				if name == "anew" {
+				if name != "deleted" {
 					p.endpoint()
 				}
 			})
 		}
+	}
+}
+
+// An endpoint of a live container of which nothing tells the interface is live, as
+// that of upstream's plugin; without one that is live it is stale.
+func TestGCOfUnknownInterface(t *testing.T) {
+	for _, who := range whoGives {
+		n := newBridge(t, nil)
+		who.setup(n)
+		n.pod("live").mustAdd(who.member)
+		n.pod("stale").mustAdd(who.member)
+		if err := os.RemoveAll(filepath.Join(n.plugin.StateDir, "interfaces")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.reconcile([]string{"live"}, who.member); err != nil {
+			t.Errorf("%s: %v", who.name, err)
+		}
+		if got := n.state(); len(got) != 1+2*who.leases || !strings.HasPrefix(got[0], "endpoint live_lake") {
+			t.Errorf("%s: left %v", who.name, got) // the lease is for the IPAM's GC
+		}
+	}
+}
+
+// What is in the node's own namespace is the node's.
+func TestGCLeavesTheNodesNamespace(t *testing.T) {
+	n := newBridge(t, &emulator.Options{HostNamespace: true})
+	all, err := n.client.Namespaces.List(t.Context())
+	if err != nil || len(all) != 1 || all[0].Type != hns.NamespaceHostDefault {
+		t.Fatalf("namespaces %v, %v", all, err)
+	}
+	if err := n.client.Namespaces.AddEndpoint(t.Context(), all[0].ID, n.put(hns.Endpoint{Name: "node_lake"}).ID); err != nil {
+		t.Fatal(err)
+	}
+	got, err := n.reconcile(nil)
+	if err != nil || len(n.state()) != 1 || len(got) != 1 || !strings.HasSuffix(got[0], "in use outside a pod") {
+		t.Errorf("report %v, %v; left %v", got, err, n.state())
 	}
 }
 

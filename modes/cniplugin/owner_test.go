@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/ipam"
 )
 
@@ -162,6 +163,28 @@ func TestNoteWithoutEndpoint(t *testing.T) {
 		if got := append(n.state(), n.noteFiles()...); len(got) > 0 {
 			t.Errorf("%s: left %v", who.name, got)
 		}
+	}
+}
+
+// An ADD that fails leaves the note of the other interface as it was: that may have
+// a lease yet.
+func TestNoteOfTheOther(t *testing.T) {
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	p.mustAdd()
+	if err := n.client.Endpoints.Delete(t.Context(), p.endpoint().ID); err != nil {
+		t.Fatal(err)
+	}
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: hns.CodeAccessDenied})
+	if _, err := n.plugin.Add(t.Context(), p.argsOf("net1", `"ipam": {"type": "fake"}`)); !errors.Is(err, hns.ErrDenied) {
+		t.Errorf("ADD: %v, want ErrDenied", err)
+	}
+	got, err := n.reconcile(nil)
+	if diff := cmp.Diff([]string{"removed sbx-01_lake of sbx-01/eth0"}, got); diff != "" || err != nil {
+		t.Errorf("%v, report (-want +got):\n%s", err, diff)
+	}
+	if left := append(n.state(), n.noteFiles()...); len(left) > 0 {
+		t.Errorf("left %v", left)
 	}
 }
 

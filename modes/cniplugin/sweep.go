@@ -206,8 +206,7 @@ func (s *sweep) leftovers() ([]Finding, error) {
 // leftover gives back the lease of an attachment that is stale and has no
 // endpoint, and removes its note.
 func (s *sweep) leftover(ctx context.Context, f Finding) {
-	container := ipam.Attachment{ContainerID: f.Attachment.ContainerID}
-	if s.isLive(f.Attachment) || s.kept[f.Attachment] || s.kept[container] {
+	if s.isLive(f.Attachment) || s.kept[f.Attachment] {
 		return
 	}
 	s.locked(ctx, f, func(ctx context.Context) (Reason, error) {
