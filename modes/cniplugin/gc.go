@@ -25,20 +25,31 @@ const (
 )
 
 // GC is the verb GC (CNI 1.1.0): [Plugin.Reconcile] with the attachments that
-// the configuration calls valid. It goes on after an error, and what is left is
-// for the next time. A configuration without the list is an error, and nothing
-// is removed; a list that is null is empty, as libcni writes an empty one.
+// the configuration calls valid, and then the GC of IPAM, which is told to keep
+// the leases of what stays. It goes on after an error, and what is left is for
+// the next time. No ADD may run meanwhile, which the specification lays upon the
+// runtime. Without the list nothing is removed; see [ValidAttachments].
 func (p *Plugin) GC(ctx context.Context, args *skel.CmdArgs) error {
-	c, w, err := parseBase(args.StdinData)
+	valid, err := ValidAttachments(args.StdinData)
 	if err != nil {
 		return err
 	}
+	_, err = p.reconcile(ctx, args, valid, true)
+	return err
+}
+
+// ValidAttachments reads the list of a GC from its configuration. That there is
+// none is an error; a list that is null is empty, as libcni writes an empty one.
+func ValidAttachments(conf []byte) ([]ipam.Attachment, error) {
+	c, w, err := parseBase(conf)
+	if err != nil {
+		return nil, err
+	}
 	valid, err := w.validAttachments()
 	if err != nil {
-		return c.invalid([]error{err})
+		return nil, c.invalid([]error{err})
 	}
-	_, err = p.reconcile(ctx, args, c, valid)
-	return err
+	return valid, nil
 }
 
 // validAttachments reads the list of GC.
@@ -90,18 +101,16 @@ func checkAttachment(pathID, pathName string, a ipam.Attachment) error {
 // node itself or by the v1 API, are left. So is everything of a sandbox that
 // another verb is at work for. If an endpoint cannot be removed its lease stays.
 //
-// live must hold every attachment of the network whose ADD has begun when
+// live must hold every attachment of the network whose ADD had begun when
 // Reconcile is called and that no DEL has followed: what is not among it counts
-// as stale as soon as its ADD is over. An empty live removes everything. Of the
-// configuration the same is read as in DEL.
+// as stale as soon as its ADD is over. An empty live removes everything. An ADD
+// that begins later is not disturbed; for its sake the GC of IPAM is left to the
+// verb GC, and of an IPAM other than host-local only leases with a note go. Of
+// the configuration the same is read as in DEL.
 //
 // The report is filled as far as Reconcile came when there is an error. What is
 // busy is no error.
 func (p *Plugin) Reconcile(ctx context.Context, conf []byte, live []ipam.Attachment) (Report, error) {
-	c, _, err := parseBase(conf)
-	if err != nil {
-		return Report{}, err
-	}
 	var bad []error
 	for i, a := range live {
 		bad = append(bad, checkAttachment(fmt.Sprintf("live[%d].ContainerID", i), fmt.Sprintf("live[%d].IfName", i), a))
@@ -110,10 +119,14 @@ func (p *Plugin) Reconcile(ctx context.Context, conf []byte, live []ipam.Attachm
 		return Report{}, err
 	}
 	args := &skel.CmdArgs{Path: strings.Join(p.PluginDirs, string(os.PathListSeparator)), StdinData: conf}
-	return p.reconcile(ctx, args, c, live)
+	return p.reconcile(ctx, args, live, false)
 }
 
-func (p *Plugin) reconcile(ctx context.Context, args *skel.CmdArgs, c *Config, live []ipam.Attachment) (rep Report, err error) {
+func (p *Plugin) reconcile(ctx context.Context, args *skel.CmdArgs, live []ipam.Attachment, alone bool) (rep Report, err error) {
+	c, _, err := parseBase(args.StdinData)
+	if err != nil {
+		return rep, err
+	}
 	// In the wrong place there are neither locks nor notes.
 	if err := c.invalid([]error{c.otherErr, c.ipamErr}); err != nil {
 		return rep, err
@@ -132,6 +145,8 @@ func (p *Plugin) reconcile(ctx context.Context, args *skel.CmdArgs, c *Config, l
 	for _, a := range live {
 		s.live[a], s.containers[a.ContainerID] = true, true
 	}
-	err = s.all(ctx)
+	if err = s.all(ctx); alone && s.looked {
+		err = errlist.Join(err, s.ipamGC(ctx))
+	}
 	return s.report, err
 }

@@ -75,6 +75,10 @@ func TestGCOfIPAM(t *testing.T) {
 		t.Errorf("error %v, want ErrDenied of stuck_lake", err)
 	}
 	unlock()
+	// Reconcile does not ask: an ADD may have begun since.
+	if _, err := n.reconcile([]string{"live", "busy", "stuck"}); err != nil {
+		t.Error(err)
+	}
 	if diff := cmp.Diff([]ipam.Attachment{{ContainerID: "busy", IfName: "eth0"}, {ContainerID: "live", IfName: "eth0"}, {ContainerID: "stuck", IfName: "eth0"}}, c.valid); diff != "" {
 		t.Errorf("valid (-want +got):\n%s", diff)
 	}
@@ -83,6 +87,17 @@ func TestGCOfIPAM(t *testing.T) {
 	}
 	if got := n.ipam.leases(); len(got) != 3 {
 		t.Errorf("leases %v", got)
+	}
+	consistent(t, n)
+}
+
+// Without a look at the endpoints IPAM is not asked: it could free what they have.
+func TestGCOfIPAMWithoutLook(t *testing.T) {
+	n, c := newCollector(t)
+	n.pod("stale").mustAdd()
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbList, Kind: hns.KindEndpoint, Code: hns.CodeAccessDenied})
+	if err := n.gc(nil); !errors.Is(err, hns.ErrDenied) || len(c.asked) > 0 {
+		t.Errorf("error %v, asked %v", err, c.asked)
 	}
 	consistent(t, n)
 }

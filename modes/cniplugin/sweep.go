@@ -28,6 +28,8 @@ type sweep struct {
 	// blind are endpoints that stay and of which nobody knows the interface, so
 	// that their leases cannot be kept from an IPAM's GC.
 	blind []string
+	// looked tells that all endpoints were seen.
+	looked bool
 }
 
 func (s *sweep) all(ctx context.Context) error {
@@ -45,12 +47,12 @@ func (s *sweep) all(ctx context.Context) error {
 			s.endpoint(ctx, e)
 		}
 	}
+	s.looked = true
 	leftovers, err := s.leftovers()
 	s.errs = append(s.errs, err)
 	for _, f := range leftovers {
 		s.leftover(ctx, f)
 	}
-	s.errs = append(s.errs, s.ipamGC(ctx))
 	return errlist.Join(s.errs...)
 }
 
