@@ -1,6 +1,9 @@
 package delegate
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,43 +24,33 @@ const (
 	// separator stands in no network name and no container id.
 	separator = "@"
 	fileType  = ".json"
+	// hashMark stands in no name that was not cut.
+	hashMark = "~"
 	// longestName leaves room, in the 255 that file systems allow, for what a
 	// temporary file adds.
 	longestName = 200
 )
 
-// Validate checks the parts by the rules of the CNI specification, and that files
-// on every system can be named after them. The error is a *FieldError.
+// Validate checks the parts by the rules of the CNI specification. The error is a
+// *FieldError.
 func (a Attachment) Validate() error {
 	if err := utils.ValidateNetworkName(a.Network); err != nil {
 		return cniField("name", a.Network, err)
 	}
-	if err := validateContainerID(a.ContainerID); err != nil {
-		return err
+	if err := utils.ValidateContainerID(a.ContainerID); err != nil {
+		return cniField("CNI_CONTAINERID", a.ContainerID, err)
 	}
 	if err := utils.ValidateInterfaceName(a.IfName); err != nil {
 		return cniField("CNI_IFNAME", a.IfName, err)
 	}
-	if name := a.fileName(); len(name) > longestName {
-		return field("CNI_CONTAINERID", encode(a.ContainerID), "is too long, with network and interface name, to name a file")
-	}
 	return nil
 }
 
-// validateContainerID also refuses what Windows does not take for a file: upstream
-// names its files after the container id.
-func validateContainerID(id string) error {
-	const variable = "CNI_CONTAINERID"
-	if err := utils.ValidateContainerID(id); err != nil {
-		return cniField(variable, id, err)
-	}
-	if isDevice(id) {
-		return field(variable, encode(id), "is the name of a device on Windows")
-	}
-	if strings.HasSuffix(id, ".") {
-		return field(variable, encode(id), "ends in a dot, which Windows drops from file names")
-	}
-	return nil
+// isFileName reports whether every system takes a container id for the name of a
+// file. Upstream names its files so.
+func isFileName(id string) bool {
+	const most = 255
+	return utils.ValidateContainerID(id) == nil && !isDevice(id) && !strings.HasSuffix(id, ".") && len(id) <= most
 }
 
 // isDevice reports whether Windows takes a file of this name, whatever its
@@ -75,12 +68,22 @@ func cniField(path, value string, err *types.Error) error {
 }
 
 // fileName is the name of the attachment's file. Names differ for different
-// attachments, also where the file system ignores case.
+// attachments, also where the file system ignores case. One that would be too long
+// is cut, and ends in its hash.
 func (a Attachment) fileName() string {
-	return escape(a.ContainerID) + separator + escape(a.Network) + separator + escape(a.IfName) + fileType
+	id := escape(a.ContainerID)
+	if isDevice(id) {
+		id = escapeByte(id[0]) + id[1:]
+	}
+	name := id + separator + escape(a.Network) + separator + escape(a.IfName)
+	if len(name)+len(fileType) > longestName {
+		sum := sha256.Sum256([]byte(name))
+		name = name[:longestName-len(fileType)-1-2*len(sum)] + hashMark + hex.EncodeToString(sum[:])
+	}
+	return name + fileType
 }
 
-// attachmentOf is fileName backwards.
+// attachmentOf is fileName backwards; false for one that was cut, too.
 func attachmentOf(fileName string) (Attachment, bool) {
 	base, ok := strings.CutSuffix(fileName, fileType)
 	parts := strings.Split(base, separator)
@@ -100,14 +103,15 @@ func attachmentOf(fileName string) (Attachment, bool) {
 
 // escape writes every byte but small letters, digits, - _ and . as %XX.
 func escape(s string) string {
-	const hex = "0123456789ABCDEF"
 	var b strings.Builder
 	for _, c := range []byte(s) {
 		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.' {
 			b.WriteByte(c)
 		} else {
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			b.WriteString(escapeByte(c))
 		}
 	}
 	return b.String()
 }
+
+func escapeByte(c byte) string { return fmt.Sprintf("%%%02X", c) }

@@ -121,7 +121,8 @@ type Leftover struct {
 }
 
 // List returns all that is kept, sorted by file name: what should be as many
-// entries as the node has attached pods. Without the directory there are none.
+// entries as the node has attached pods, but for those whose names were too long
+// for a file's (200 characters in all). Without the directory there are none.
 func (s Scratch) List() ([]Leftover, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s Scratch) List() ([]Leftover, error) {
 		if a, ok := attachmentOf(e.Name()); ok {
 			l.Attachment = a
 			_, l.Err = s.Load(a)
-		} else if validateContainerID(e.Name()) == nil {
+		} else if isFileName(e.Name()) {
 			conf, err := s.readLegacy(e.Name())
 			l.Attachment = Attachment{ContainerID: e.Name(), Network: networkOf(conf)}
 			l.Upstream, l.Err = true, err
@@ -154,6 +155,9 @@ func (s Scratch) path(a Attachment) string { return filepath.Join(s.Dir, a.fileN
 
 // readLegacy reads upstream's file for the container.
 func (s Scratch) readLegacy(containerID string) ([]byte, error) {
+	if !isFileName(containerID) {
+		return nil, fs.ErrNotExist
+	}
 	path := filepath.Join(s.Dir, containerID)
 	conf, err := atomicfile.Read(path)
 	if err != nil {

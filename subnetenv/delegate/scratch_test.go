@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,10 +162,6 @@ func TestAttachmentValidate(t *testing.T) {
 		{delegate.Attachment{Network: "lake", ContainerID: `a\b`, IfName: "eth0"}, "CNI_CONTAINERID"},
 		{delegate.Attachment{Network: "lake", ContainerID: "a/b", IfName: "eth0"}, "CNI_CONTAINERID"},
 		{delegate.Attachment{Network: "lake", ContainerID: "a@b", IfName: "eth0"}, "CNI_CONTAINERID"},
-		{delegate.Attachment{Network: "lake", ContainerID: "a.", IfName: "eth0"}, "CNI_CONTAINERID"},
-		{delegate.Attachment{Network: "lake", ContainerID: "NUL", IfName: "eth0"}, "CNI_CONTAINERID"},
-		{delegate.Attachment{Network: "lake", ContainerID: "com1.txt", IfName: "eth0"}, "CNI_CONTAINERID"},
-		{delegate.Attachment{Network: "lake", ContainerID: strings.Repeat("a", 250), IfName: "eth0"}, "CNI_CONTAINERID"},
 		{delegate.Attachment{Network: "lake", ContainerID: "a"}, "CNI_IFNAME"},
 		{delegate.Attachment{Network: "lake", ContainerID: "a", IfName: ".."}, "CNI_IFNAME"},
 		{delegate.Attachment{Network: "lake", ContainerID: "a", IfName: "a/b"}, "CNI_IFNAME"},
@@ -192,6 +189,58 @@ func TestAttachmentValidate(t *testing.T) {
 			t.Errorf("%+v: removed", tt.a)
 		}
 	}
+}
+
+// Every container id that CNI allows has a file of its own, also those that Windows
+// takes for a device, or no file system for a name.
+func TestStrangeContainerIDs(t *testing.T) {
+	s := scratch(t)
+	long := strings.Repeat("a", 300)
+	ids := []string{"con", "CON", "nul.txt", "com1", "lpt9.x.y", "a", "a.", "A", long, long + "b", strings.ToUpper(long)}
+	names := map[string]bool{}
+	for _, id := range ids {
+		a := delegate.Attachment{Network: "lake", ContainerID: id, IfName: "eth0"}
+		if _, err := s.Load(a); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%.20s before Save: %v, want ErrNotExist", id, err)
+		}
+		save(t, s, a, strings.Replace(lakeConf, "{", `{"id":"`+id+`",`, 1))
+	}
+	for _, f := range filesIn(t, s.Dir) {
+		base, _, _ := strings.Cut(strings.ToLower(f), ".")
+		if names[strings.ToLower(f)] || len(f) > 200 || slices.Contains([]string{"con", "nul", "com1", "lpt9"}, base) {
+			t.Errorf("file %s", f)
+		}
+		names[strings.ToLower(f)] = true
+	}
+	listed, err := s.List()
+	if err != nil || len(listed) != len(ids)-3 {
+		t.Errorf("%d listed, %v; want all but the long ones", len(listed), err)
+	}
+	for _, id := range ids {
+		a := delegate.Attachment{Network: "lake", ContainerID: id, IfName: "eth0"}
+		conf, err := s.Load(a)
+		if err != nil || !strings.Contains(string(conf), `"`+id+`"`) {
+			t.Errorf("%.20s: %.60s, %v", id, conf, err)
+		}
+		if err := s.Remove(a); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := filesIn(t, s.Dir); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func filesIn(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
 }
 
 func TestSaveRefuses(t *testing.T) {

@@ -50,6 +50,9 @@ type Plugin struct {
 	StateDir string
 	// Options are passed to delegate.Build; nil does as upstream's flannel.
 	Options *delegate.Options
+	// PluginDirs are the directories of delegates and IPAM plugins for Reconcile,
+	// which no runtime gives a CNI_PATH.
+	PluginDirs []string
 	// Exec runs other delegates; nil runs them as processes whose standard error
 	// is dropped unless they fail.
 	Exec invoke.Exec
@@ -60,15 +63,16 @@ func (p *Plugin) Main() { p.Verbs().Main("flannel") }
 
 // Verbs returns the plugin's verbs.
 func (p *Plugin) Verbs() cniplugin.Verbs {
-	return cniplugin.Verbs{Add: p.Add, Check: p.Check, Del: p.Del, Status: p.Status}
+	return cniplugin.Verbs{Add: p.Add, Check: p.Check, Del: p.Del, GC: p.GC, Status: p.Status}
 }
 
 // The codes of the CNI specification that say what to do about an error.
 const (
-	codeInvalidConfig = types.ErrInvalidNetworkConfig
-	codeDecoding      = types.ErrDecodingFailure
-	codeTryAgain      = types.ErrTryAgainLater
-	codeNotAvailable  = 50
+	codeInvalidEnvironment = types.ErrInvalidEnvironmentVariables
+	codeInvalidConfig      = types.ErrInvalidNetworkConfig
+	codeDecoding           = types.ErrDecodingFailure
+	codeTryAgain           = types.ErrTryAgainLater
+	codeNotAvailable       = 50
 )
 
 // Add is the verb ADD. A subnet.env that is missing or half-written is "try
@@ -157,6 +161,12 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 		return err
 	}
 	defer release()
+	return p.takeDown(ctx, args, cfg, spoilt)
+}
+
+// takeDown calls the delegate's DEL with what ADD gave to it, or something as
+// good, and forgets it then.
+func (p *Plugin) takeDown(ctx context.Context, args *skel.CmdArgs, cfg *delegate.Config, spoilt bool) error {
 	scratch, key := scratchOf(cfg, args)
 	conf, err := scratch.Load(key)
 	lost := errors.Is(err, fs.ErrNotExist)
@@ -184,7 +194,7 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) error {
 
 // Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served, code 50
 // if subnet.env is not there or the delegate is not ready. A delegate that is
-// executed is not asked.
+// executed is asked too; one that does not know the verb counts as ready.
 func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) error {
 	cfg, err := parse(args.StdinData)
 	if err != nil {
@@ -198,11 +208,9 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) error {
 	if err != nil {
 		return invalid(err)
 	}
-	d, _, err := p.inProcess(conf)
-	if err != nil || d == nil {
-		return err
-	}
-	return d.Status(ctx, with(args, conf))
+	ctx, cancel := deadline(ctx, cfg, "STATUS")
+	defer cancel()
+	return p.delegateCall(ctx, "STATUS", args, conf)
 }
 
 func invalid(err error) error { return &cniplugin.Error{Code: codeInvalidConfig, Err: err} }
@@ -213,16 +221,26 @@ func scratchOf(cfg *delegate.Config, args *skel.CmdArgs) (delegate.Scratch, dele
 
 // begin sets the deadline of a verb and takes the sandbox's lock.
 func (p *Plugin) begin(ctx context.Context, args *skel.CmdArgs, cfg *delegate.Config, verb string) (context.Context, func(), error) {
-	limit := timeout(cfg)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit,
-		fmt.Errorf("%s of %s gave up after %s: %w", verb, args.ContainerID, limit, context.DeadlineExceeded))
-	dir := filepath.Join(cmp.Or(text(cfg, "stateDir"), p.StateDir, cniplugin.DefaultStateDir()), "flannel")
-	ctx, release, err := cniplugin.LockSandbox(ctx, limit, dir, args.ContainerID)
+	_, key := scratchOf(cfg, args)
+	if err := key.Validate(); err != nil {
+		return nil, nil, &cniplugin.Error{Code: codeInvalidEnvironment, Err: fmt.Errorf("runtime: %w", err)}
+	}
+	ctx, cancel := deadline(ctx, cfg, verb+" of "+args.ContainerID)
+	ctx, release, err := cniplugin.LockSandbox(ctx, timeout(cfg), p.lockDir(cfg), args.ContainerID)
 	if err != nil {
 		cancel()
 		return nil, nil, err
 	}
 	return ctx, func() { release(); cancel() }, nil
+}
+
+func deadline(ctx context.Context, cfg *delegate.Config, what string) (context.Context, context.CancelFunc) {
+	limit := timeout(cfg)
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s gave up after %s: %w", what, limit, context.DeadlineExceeded))
+}
+
+func (p *Plugin) lockDir(cfg *delegate.Config) string {
+	return filepath.Join(cmp.Or(text(cfg, "stateDir"), p.StateDir, cniplugin.DefaultStateDir()), "flannel")
 }
 
 // inProcess returns the delegate of that type if it runs here. On Windows a
@@ -279,26 +297,35 @@ func gaveUp(ctx context.Context, err error) error {
 	return err
 }
 
-// delegateCall is CHECK or DEL, which answer nothing.
+// delegateCall is any other verb; they answer nothing.
 func (p *Plugin) delegateCall(ctx context.Context, verb string, args *skel.CmdArgs, conf []byte) error {
 	d, name, err := p.inProcess(conf)
 	if err != nil {
 		return err
 	}
-	if d != nil && verb == "DEL" {
-		return d.Del(ctx, with(args, conf))
-	}
 	if d != nil {
-		return d.Check(ctx, with(args, conf))
+		verbs := map[string]func(context.Context, *skel.CmdArgs) error{"CHECK": d.Check, "DEL": d.Del, "GC": d.GC, "STATUS": d.Status}
+		return verbs[verb](ctx, with(args, conf))
 	}
 	path, err := p.find(name, args)
 	if err != nil {
 		return err
 	}
-	if err := invoke.ExecPluginWithoutResult(ctx, path, conf, invokeArgs(verb, args), p.exec()); err != nil {
+	err = invoke.ExecPluginWithoutResult(ctx, path, conf, invokeArgs(verb, args), p.exec())
+	if (verb == "GC" || verb == "STATUS") && isUnknownVerb(err) {
+		return nil
+	}
+	if err != nil {
 		return &executedError{name, verb, gaveUp(ctx, err)}
 	}
 	return nil
+}
+
+// isUnknownVerb reports whether a delegate is too old for the verb, which package
+// skel says in this text alone.
+func isUnknownVerb(err error) bool {
+	var printed *types.Error
+	return errors.As(err, &printed) && strings.HasPrefix(printed.Msg, "unknown CNI_COMMAND")
 }
 
 func (p *Plugin) find(name string, args *skel.CmdArgs) (string, error) {

@@ -3,6 +3,7 @@ package flannel_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/types"
@@ -44,8 +45,21 @@ func TestStatus(t *testing.T) {
 		t.Errorf("ready: %v", err)
 	}
 	args.StdinData = n.config(`"delegate": {"type": "elsewhere"}`)
-	if err := n.plugin.Status(t.Context(), args); err != nil {
-		t.Errorf("a delegate that is not asked: %v", err)
+	if err := n.plugin.Status(t.Context(), args); codeOf(err) != types.ErrInvalidNetworkConfig {
+		t.Errorf("a delegate that is nowhere: code %d, %v; want 7", codeOf(err), err)
+	}
+	// One that is executed is asked, and believed if it is too old for the question.
+	fake := &fakeExec{}
+	n.plugin.Exec = fake
+	args.StdinData = n.config(`"delegate": {"type": "sdnbridge"}`)
+	for err, want := range map[error]uint{nil: 0, types.NewError(51, "no fabric", ""): 51, types.NewError(4, "unknown CNI_COMMAND: STATUS", ""): 0} {
+		fake.err = err
+		if got := n.plugin.Status(t.Context(), args); codeOf(got) != want {
+			t.Errorf("%v: code %d, %v; want %d", err, codeOf(got), got, want)
+		}
+	}
+	if len(fake.calls) != 3 || !strings.Contains(fake.calls[0], " STATUS ") {
+		t.Errorf("calls %v", fake.calls)
 	}
 	args.StdinData = n.config()
 	n.hns.Stop()
