@@ -1,7 +1,7 @@
 // Command cniclient drives a CNI plugin in the way containerd does, and says
 // what containerd would make of the answer. It exists for tests.
 //
-//	cniclient add|check|del|status -conf FILE -plugins DIR[,DIR] -id ID -netns NS [flags]
+//	cniclient add|check|del|gc|status -conf FILE -plugins DIR[,DIR] -id ID -netns NS [flags]
 //
 // The configuration (a list, or one plugin's) is loaded and the result of ADD
 // is read by github.com/containerd/go-cni, the library inside containerd. The
@@ -14,7 +14,8 @@
 // an address on the pod's interface: containerd then refuses every pod.
 // del is stricter than containerd, which lets an error pass whose text has
 // "not found" in it. check without an earlier add in the same cache fails as it
-// would in a runtime that has lost its cache.
+// would in a runtime that has lost its cache. gc names the attachments of -valid
+// as valid; libcni deletes those of its cache that are not among them first.
 package main
 
 import (
@@ -29,6 +30,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
 )
 
 // options are the flags common to all verbs.
@@ -43,6 +47,7 @@ type options struct {
 	timeout time.Duration
 	args    map[string]string
 	caps    map[string]any
+	valid   []types.GCAttachment
 }
 
 func main() {
@@ -86,6 +91,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		err = rt.lib.CheckNetworkList(ctx, rt.list, rt.conf)
 	case "del":
 		err = rt.lib.DelNetworkList(ctx, rt.list, rt.conf)
+	case "gc":
+		err = rt.lib.GCNetworkList(ctx, rt.list, &libcni.GCArgs{ValidAttachments: o.valid})
 	case "status":
 		err = rt.lib.GetStatusNetworkList(ctx, rt.list)
 	}
@@ -97,14 +104,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // parseOptions reads the command line and refuses what is missing.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
-	const usage = "usage: cniclient add|check|del|status -conf FILE -plugins DIR[,DIR] -id ID -netns NS [flags]"
+	const usage = "usage: cniclient add|check|del|gc|status -conf FILE -plugins DIR[,DIR] -id ID -netns NS [flags]"
 	o := &options{args: map[string]string{}, caps: map[string]any{}}
 	if len(args) == 0 {
 		return nil, errors.New(usage)
 	}
 	o.verb = args[0]
 	switch o.verb {
-	case "add", "check", "del", "status":
+	case "add", "check", "del", "gc", "status":
 	default:
 		return nil, fmt.Errorf("unknown verb %q; %s", o.verb, usage)
 	}
@@ -137,6 +144,14 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		o.caps[k] = value
 		return nil
 	})
+	fs.Func("valid", "`ID/IFNAME` of an attachment that is valid, for gc; may be repeated", func(s string) error {
+		id, ifName, ok := strings.Cut(s, "/")
+		if !ok {
+			return errors.New("want ID/IFNAME")
+		}
+		o.valid = append(o.valid, types.GCAttachment{ContainerID: id, IfName: ifName})
+		return nil
+	})
 	if err := fs.Parse(args[1:]); err != nil {
 		return nil, err
 	}
@@ -158,7 +173,7 @@ func (o *options) complete() error {
 	if len(o.plugins) == 0 {
 		missing = append(missing, "-plugins")
 	}
-	if o.verb != "status" {
+	if o.verb != "status" && o.verb != "gc" {
 		if o.id == "" {
 			missing = append(missing, "-id")
 		}

@@ -188,7 +188,9 @@ func TestBadCommandLines(t *testing.T) {
 		want string
 	}{
 		{nil, "usage"},
-		{[]string{"gc"}, "unknown verb"},
+		{[]string{"fly"}, "unknown verb"},
+		{[]string{"gc"}, "gc: missing -conf, -plugins"},
+		{[]string{"gc", "-valid", "pod-1"}, "want ID/IFNAME"},
 		{[]string{"add"}, "missing -conf, -plugins, -id, -netns"},
 		{[]string{"del", "-conf", "c", "-plugins", "p", "-id", "i", "-if", "lo"}, "want a prefix and 0"},
 		{[]string{"add", "-cap", "dns"}, "want NAME=JSON"},

@@ -65,7 +65,7 @@ func clientArgs(ts *testscript.TestScript, args []string) []string {
 // cmdCNI runs one verb as containerd does, and prints what containerd gets.
 func cmdCNI(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 3 {
-		ts.Fatalf("usage: cni add|check|del POD CONF [FLAG...]")
+		ts.Fatalf("usage: cni add|check|del|gc|status POD CONF [FLAG...]")
 	}
 	err := ts.Exec(built.client, clientArgs(ts, args)...)
 	expect(ts, neg, err)
@@ -140,7 +140,7 @@ func environ(ts *testscript.TestScript) (env []string) {
 // nothing on standard error.
 func cmdPlugin(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 4 {
-		ts.Fatalf("usage: plugin TYPE add|check|del|version POD CONF [NAME=VALUE...]")
+		ts.Fatalf("usage: plugin TYPE add|check|del|gc|status|version POD CONF [NAME=VALUE...]")
 	}
 	typ, verb, pod, conf := args[0], args[1], args[2], args[3]
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
@@ -196,8 +196,8 @@ func checkOutput(verb, stdout string, failed bool) error {
 	switch {
 	case failed && (doc.Code == 0 || doc.Msg == ""):
 		return errors.New("the error has no code or no msg")
-	case !failed && doc.CNIVersion == "":
-		return errors.New("the result has no cniVersion")
+	case doc.CNIVersion == "":
+		return errors.New("the result or error has no cniVersion")
 	}
 	return nil
 }
