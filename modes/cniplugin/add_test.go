@@ -345,6 +345,8 @@ func FuzzAdd(f *testing.F) {
 	f.Add(config(`"name": "lake"`, `"ipam": {"type": "fake"}`, `"ipMasq": true`, `"loopbackDSR": true`))
 	f.Add(config(`"name": "lake"`, `"policies": [{"name": "EndpointPolicy", "value": {"Type": "ACL", "Settings": {"Action": "x"}}}]`))
 	f.Add(config(`"name": "fjord"`, `"runtimeConfig": {"portMappings": [{"hostPort": 1, "containerPort": 2}, {"hostPort": 1, "containerPort": 3}]}`))
+	f.Add(config(`"name": "lake"`, `"ipam": {"type": "fake"}`, `"prevResult": `+strings.ReplaceAll(earlierResult, "SANDBOX", "x")))
+	f.Add(config(`"name": "lake"`, `"NAME": "fjord"`, `"dns": {}`, `"DNS": {"Search": ["a"], "search": []}`))
 	f.Fuzz(func(t *testing.T, stdin []byte) {
 		n := newBridge(t, nil)
 		n.plugin.Open = func(*hns.Options) (*hns.Client, error) { return n.client, nil }
@@ -360,7 +362,7 @@ func FuzzAdd(f *testing.F) {
 			}
 			return
 		}
-		if len(res.IPs) == 0 || res.Interfaces[0].Name != "eth0" {
+		if len(res.IPs) == 0 || len(res.Interfaces) == 0 || res.Interfaces[len(res.Interfaces)-1].Name != "eth0" {
 			t.Errorf("result %v", res)
 		}
 		if err := n.plugin.Del(context.Background(), args); err != nil || len(n.state())+len(n.noteFiles()) > 0 {

@@ -91,7 +91,7 @@ var badConfigs = []struct {
 	{"policy in two spellings", `"policies": [{"name": "EndpointPolicy", "Value": {}, "value": {"Type": "L2Driver"}}]`, []string{"policies[0].Value"}, "twice"},
 	{"policy type in two spellings", `"policies": [{"name": "EndpointPolicy", "value": {"Type": "ACL", "type": "QOS"}}]`, []string{"policies[0].value.Type"}, "twice"},
 	{"type is no text", `"type": 7`, []string{"type"}, "number"},
-	// microsoft/hcsshim#1698: the v1 API with a namespace.
+	// microsoft/hcsshim#1698, kubernetes-sigs/sig-windows-tools#102: the v1 API with a namespace.
 	{"apiVersion 1", `"apiVersion": 1`, []string{"apiVersion"}, "CNI_NETNS"},
 	{"apiVersion 3", `"apiVersion": 3`, []string{"apiVersion"}, "3"},
 	{"apiVersion as text", `"apiVersion": "2"`, []string{"apiVersion"}, "string"},

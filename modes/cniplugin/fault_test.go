@@ -149,7 +149,8 @@ func TestDelWithFaults(t *testing.T) {
 
 // Each call hangs past the deadline. The verb comes back, an address is not free
 // while the endpoint may still come, and the DEL that follows takes what was left.
-// (Azure/azure-container-networking#358, antrea-io/antrea#650)
+// (Azure/azure-container-networking#358, Azure/azure-container-networking#1359,
+// antrea-io/antrea#650)
 func TestHangs(t *testing.T) {
 	for _, c := range addCalls {
 		for _, after := range []bool{false, true} {
@@ -288,7 +289,8 @@ func TestIPAMFaults(t *testing.T) {
 	}
 }
 
-// DEL's IPAM fails: the endpoint is gone by then, and DEL is repeated for the rest.
+// DEL's IPAM fails (upstream's win-bridge stops there, and its endpoint is never
+// removed): the endpoint is gone by then, and DEL is repeated for the rest.
 func TestDelIPAMFaults(t *testing.T) {
 	for name, f := range map[string]interference{"before": before(errBroken), "after": after(errBroken), "killed": killed,
 		"panics": panics} {

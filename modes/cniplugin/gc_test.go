@@ -464,3 +464,35 @@ func TestGCWithoutNetwork(t *testing.T) {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
 }
+
+// FuzzGC: whatever comes in on stdin, no panic; without a list that can be read
+// nothing is removed, and what is valid stays.
+func FuzzGC(f *testing.F) {
+	f.Add(config(`"name": "lake"`, `"cni.dev/valid-attachments": [{"containerID": "live", "ifname": "eth0"}]`))
+	f.Add(config(`"name": "lake"`, `"cni.dev/attachments": null`))
+	f.Add(config(`"name": "lake"`, `"cni.dev/valid-attachments": [{"containerID": "live"}, 7]`))
+	f.Add(config(`"name": "lake"`, `"CNI.dev/valid-attachments": []`, `"timeout": "-1s"`))
+	f.Fuzz(func(t *testing.T, stdin []byte) {
+		n := newBridge(t, nil)
+		n.pod("live").mustAdd()
+		n.pod("stale").mustAdd()
+		before := n.state()
+		if c, err := cniplugin.ParseConfig(stdin); err == nil && (c.StateDir != "" || c.LogFile != "") {
+			t.Skip("writes where it is told to")
+		}
+		valid, errList := cniplugin.ValidAttachments(stdin)
+		err := n.plugin.GC(context.Background(), &skel.CmdArgs{StdinData: stdin})
+		if errList != nil && (err == nil || cmp.Diff(before, n.state()) != "") {
+			t.Fatalf("without a list: %v, left %v", err, n.state())
+		}
+		if err != nil && codeOf(err) == 0 {
+			t.Errorf("error %v without a code", err)
+		}
+		if slices.Contains(valid, ipam.Attachment{ContainerID: "live", IfName: "eth0"}) && !slices.Contains(n.state(), before[0]) {
+			t.Fatalf("GC took what is valid: %v", n.state())
+		}
+		if locks := n.lockFiles(); len(locks) > 0 {
+			t.Errorf("left %v", locks)
+		}
+	})
+}

@@ -87,7 +87,8 @@ func TestLockFilesGo(t *testing.T) {
 	}
 }
 
-// What a process left that was killed is no lock (Azure/azure-container-networking#464).
+// What a process left that was killed is no lock (Azure/azure-container-networking#464,
+// Azure/azure-container-networking#364).
 func TestLeftOverLockFile(t *testing.T) {
 	n := newBridge(t, nil)
 	locks := filepath.Join(n.plugin.StateDir, "locks")

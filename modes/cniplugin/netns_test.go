@@ -49,7 +49,9 @@ func TestParseNetns(t *testing.T) {
 	}
 }
 
-// ADD and CHECK need a namespace, and say so before anything else is done.
+// ADD and CHECK need a namespace, and say so before anything else is done. The
+// forms that dockershim sends, once for each container of a pod, are no namespaces
+// (ovn-kubernetes/ovn-kubernetes#580, Azure/azure-container-networking#367).
 func TestNetnsOfDockershim(t *testing.T) {
 	n := newBridge(t, nil)
 	args := n.pod("sbx-01").args(n.config())

@@ -156,3 +156,23 @@ func TestOpenFails(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 }
+
+// A lease of an ADD that fails is given back, once, with the configuration that ADD
+// got; the error is the cause's (containernetworking/plugins#286,
+// projectcalico/cni-plugin#325).
+func TestLeaseIsGivenBackOnce(t *testing.T) {
+	n := newBridge(t, nil)
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: hns.CodeInvalidPolicy})
+	if _, err := n.pod("sbx-01").add(); !errors.Is(err, hns.ErrInvalidPolicy) {
+		t.Errorf("error %v, want ErrInvalidPolicy", err)
+	}
+	if diff := cmp.Diff([]string{"ADD sbx-01/eth0", "DEL sbx-01/eth0"}, n.ipam.asked()); diff != "" {
+		t.Errorf("IPAM (-want +got):\n%s", diff)
+	}
+	if c := n.ipam.configs; len(c) != 2 || string(c[0]) != string(c[1]) {
+		t.Errorf("configurations %q", c)
+	}
+	if left := append(n.state(), n.noteFiles()...); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
