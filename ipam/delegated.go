@@ -25,8 +25,11 @@ const releaseTimeout = 10 * time.Second
 // zero value is ready for use.
 //
 // The plugin gets the configuration byte for byte, but for a byte order mark,
-// which plugins cannot read. It is stopped when the context
-// is done. An error it prints stays reachable as a [*types.Error] with errors.As.
+// which plugins cannot read. It is stopped when the context is done, and, on
+// Windows and Linux, when this process ends: a plugin that outlived a killed caller
+// could take an address after the DEL that follows. What host-local leaves when it
+// is stopped between making and writing a lease, GC removes. An error the plugin
+// prints stays reachable as a [*types.Error] with errors.As.
 type Delegated struct {
 	// Exec finds and runs plugins; nil runs them as processes. It must be safe
 	// for concurrent use.

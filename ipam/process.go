@@ -14,6 +14,8 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/hnskit/hnskit/internal/boundchild"
 )
 
 const (
@@ -29,7 +31,7 @@ const (
 
 // process runs plugins. Other than package invoke's default it gives up on pipes
 // that are held open, writes to this process's standard error only if asked to,
-// and keeps the cause of a failure.
+// keeps the cause of a failure, and takes the plugin along when this process dies.
 type process struct {
 	version.PluginDecoder
 	stderr io.Writer
@@ -68,7 +70,7 @@ func (p *process) once(ctx context.Context, path string, stdin []byte, environ [
 	cmd.Stdin = bytes.NewReader(stdin)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = pipeGrace
-	err := cmd.Run()
+	err := boundchild.Run(cmd)
 	if p.stderr != nil && stderr.Len() > 0 {
 		// What a plugin says here is for people; failing to pass it on is no failure.
 		_, _ = p.stderr.Write(stderr.Bytes())
