@@ -12,8 +12,15 @@ import (
 	"syscall"
 )
 
-// Make makes dir and its missing parents. A dir that is already there is left as
-// it is, with whatever rights it has.
+// Make makes dir and its missing parents.
+//
+// A dir that is already there is left as it is on Unix. On Windows, where a
+// directory that an administrator makes is open to every user below most others,
+// it gets the rights of one that Make makes if everybody may write in it by
+// rights that it inherits. Rights that stand on the directory itself are the
+// administrator's decision and stay. A dir that neither the system nor
+// Administrators nor this process's user owns is refused: its owner may have put
+// there what he liked.
 //
 // On Unix every directory made has mode 0700. On Windows, where modes do
 // nothing, dir itself gets an access list for SYSTEM, Administrators and its
@@ -24,7 +31,7 @@ func Make(dir string) error {
 		if !info.IsDir() {
 			return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
 		}
-		return nil
+		return checkExisting(dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -32,7 +39,7 @@ func Make(dir string) error {
 	err := mkdir(dir)
 	if errors.Is(err, fs.ErrExist) {
 		// Another process was faster.
-		return nil
+		return checkExisting(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)

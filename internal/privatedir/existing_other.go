@@ -1,0 +1,5 @@
+//go:build !windows
+
+package privatedir
+
+func checkExisting(string) error { return nil }
