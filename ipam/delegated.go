@@ -49,8 +49,8 @@ var (
 // Allocate runs ADD. If the plugin itself fails nothing is released, since it has
 // cleaned up by then, and since host-local for one fails this way when the
 // interface has an address already. If it succeeds, but its result cannot be used
-// or has no address though it must (the error then matches [ErrNoAddress]), Allocate runs DEL with
-// the same configuration and arguments before it returns.
+// or has no address though it must (the error then matches [ErrNoAddress]),
+// Allocate runs DEL with the same configuration and arguments before it returns.
 func (d *Delegated) Allocate(ctx context.Context, req Request) (*Lease, error) {
 	call, err := d.prepare(ctx, "ADD", req)
 	if err != nil {

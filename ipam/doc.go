@@ -12,7 +12,17 @@
 //     narrows its ranges so that a reserved address can never be handed out.
 //     [Leases] reads what host-local has handed out.
 //   - [IPAM], the interface a network plugin uses, and [Delegated], which
-//     implements it by running the IPAM plugin named in the configuration.
+//     implements it by running the IPAM plugin named in the configuration; it can
+//     also remove leases of containers that are gone ([GarbageCollector]) and say
+//     whether addresses are to be had ([StatusChecker]).
+//
+// # No addresses
+//
+// A configuration without an IPAM plugin ([PluginType] is empty) leaves the address
+// to HNS: no IPAM is asked then, and the plugin reads it from the endpoint. On a
+// Transparent network a pod may get its address by DHCP long after ADD: an IPAM
+// plugin there may have nothing but routes and DNS settings to say, which
+// [Request] allows with NoAddressOK.
 //
 // It is not an allocator: it keeps no state of its own. It knows nothing of HNS
 // or of the modes of networking; callers say which addresses are taken.

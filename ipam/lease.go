@@ -133,32 +133,32 @@ func checkLists(result types.Result) error {
 			if isNull(item) {
 				return fmt.Errorf("%s[%d]: %w", key, i, errNullEntry)
 			}
-			if err := checkFamily(item); err != nil && key == "ips" {
-				return fmt.Errorf("%s[%d].%w", key, i, err)
+			if why := wrongFamily(item); why != "" && key == "ips" {
+				return fmt.Errorf("%s[%d].%s", key, i, why)
 			}
 		}
 	}
 	return nil
 }
 
-// checkFamily wants the version of an address, if there is one, to be its family.
-func checkFamily(item json.RawMessage) error {
-	var ip struct{ Version, Address string }
-	if err := json.Unmarshal(item, &ip); err != nil || ip.Version == "" {
-		return nil // not of those versions
+// wrongFamily says what is wrong with the version of an address, which must be its
+// family. What else is wrong with the entry, newAddress says.
+func wrongFamily(item json.RawMessage) string {
+	var ip struct {
+		Version string
+		Address netip.Prefix
 	}
-	p, err := netip.ParsePrefix(ip.Address)
-	if err != nil {
-		return nil // which newAddress says better
+	if json.Unmarshal(item, &ip) != nil || ip.Version == "" || !ip.Address.IsValid() {
+		return ""
 	}
 	family := "6"
-	if p.Addr().Unmap().Is4() {
+	if ip.Address.Addr().Unmap().Is4() {
 		family = "4"
 	}
-	if ip.Version != family {
-		return fmt.Errorf("version %q: the address is %s", ip.Version, p)
+	if ip.Version == family {
+		return ""
 	}
-	return nil
+	return fmt.Sprintf("version %q: the address is %s", ip.Version, ip.Address)
 }
 
 func newAddress(path string, ip *types100.IPConfig) (Address, error) {

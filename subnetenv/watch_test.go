@@ -294,7 +294,8 @@ func canLink(t *testing.T) bool {
 }
 
 // TestWatch: every change is noticed, by what the system tells alone, and by
-// polling alone.
+// polling alone. A node that gets another subnet must not go on with the one it
+// had (lf-edge/eve#6614, flannel-io/flannel#1182).
 func TestWatch(t *testing.T) {
 	modes := map[string]WatchOptions{
 		// Nothing that a change goes through on its way is given as an error.
