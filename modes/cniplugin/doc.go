@@ -38,6 +38,7 @@
 // call to HNS that hangs holds up its own sandbox alone. The deadline is the
 // configuration's "timeout", a duration such as "45s"; [DefaultTimeout] if it is
 // absent. Giving back after a failed ADD has half a minute of its own at most.
+// GC waits for no sandbox: one that is busy it leaves for the next time.
 //
 // # Chains
 //

@@ -78,10 +78,14 @@ func (ns notes) save(n note) error {
 	if err != nil {
 		return err
 	}
-	if err := privatedir.Make(ns.dir); err != nil {
+	write := func() error { return atomicfile.Write(ns.path(n.ContainerID), append(data, '\n'), 0o600) }
+	if err = write(); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return atomicfile.Write(ns.path(n.ContainerID), append(data, '\n'), 0o600)
+	if err := privatedir.Make(ns.dir); err != nil { // the network's first pod
+		return err
+	}
+	return write()
 }
 
 // remove removes the note of a container, and what a killed save left of it.
