@@ -17,6 +17,20 @@ type Backend interface {
 	Do(Request) (Response, error)
 }
 
+// Native returns the backend of this machine, the one of [Open], for those who
+// put something of their own in front of it: New(recorder(native), nil). The
+// DLLs of Windows are loaded with the first call, so on a Windows without HNS
+// it is the first call that fails, with [ErrUnsupported]. On other operating
+// systems there is no HNS: the error is always [ErrUnsupportedOS]. The emulator
+// of package hns/emulator is a backend everywhere.
+func Native() (Backend, error) {
+	b, err := openNative()
+	if err != nil {
+		return nil, &Error{Op: "open", Err: err}
+	}
+	return b, nil
+}
+
 // Request is one operation on HNS.
 type Request struct {
 	// Verb and Kind say what is done to what.

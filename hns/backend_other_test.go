@@ -14,4 +14,9 @@ func TestOpenWithoutHNS(t *testing.T) {
 		t.Errorf("got %v, %v", c, err)
 	}
 	wantIs(t, err, hns.ErrUnsupportedOS)
+	b, err := hns.Native()
+	if b != nil || err == nil || err.Error() != "hns: open: HNS needs Windows" {
+		t.Errorf("Native: got %v, %v", b, err)
+	}
+	wantIs(t, err, hns.ErrUnsupportedOS)
 }

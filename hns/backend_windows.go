@@ -12,12 +12,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Open returns a client of the HNS of this machine. The DLLs of Windows are
-// loaded with the first call, so Open itself does not fail on a Windows
-// without HNS; the first call then is [ErrUnsupported].
-func Open(opts *Options) (*Client, error) {
-	return New(native{}, opts), nil
-}
+func openNative() (Backend, error) { return native{}, nil }
 
 // native is the HNS of this machine: computenetwork.dll, and vmcompute.dll for
 // the v1 call.

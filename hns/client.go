@@ -108,6 +108,16 @@ func New(b Backend, opts *Options) *Client {
 	return c
 }
 
+// Open returns a client of the HNS of this machine, over the backend of
+// [Native] and with its errors.
+func Open(opts *Options) (*Client, error) {
+	b, err := Native()
+	if err != nil {
+		return nil, err
+	}
+	return New(b, opts), nil
+}
+
 // do sends a request, twice where that is known to help and to do no harm, and
 // wraps its failure. ref names the object in errors.
 func (c *Client) do(ctx context.Context, op, ref string, req Request) (Response, error) {

@@ -37,7 +37,7 @@
 // A [Client] checks what is written, bounds what hangs, and gives errors that
 // [errors.Is] understands. Below it stands a [Backend] of one method: the
 // Windows service, the emulator of package hns/emulator, or a wrapper of the
-// user's own.
+// user's own around one of these; [Native] is the first of them.
 //
 // # Reading and writing
 //

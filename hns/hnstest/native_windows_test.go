@@ -3,9 +3,7 @@ package hnstest_test
 import (
 	"net"
 	"os"
-	"reflect"
 	"testing"
-	"unsafe"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/hnstest"
@@ -27,12 +25,12 @@ func TestNative(t *testing.T) {
 	if os.Getenv(enable) != "native" {
 		t.Skipf("%s=native lets this test make and delete networks on this machine", enable)
 	}
-	c, err := hns.Open(nil)
+	native, err := hns.Native()
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := hnstest.Harness{
-		Backend:  backendOf(t, c),
+		Backend:  native,
 		External: os.Getenv(external) == "1",
 		Adapter:  os.Getenv(adapter),
 		Strict:   os.Getenv(strict) == "1",
@@ -59,21 +57,6 @@ func TestNative(t *testing.T) {
 	}
 	hnstest.RunConformance(t, func(*testing.T) hnstest.Harness { return h })
 	checkCallLog(t)
-}
-
-// backendOf returns the backend inside a client: the suite asks what the client
-// would refuse to send.
-func backendOf(t *testing.T, c *hns.Client) hns.Backend {
-	t.Helper()
-	f := reflect.ValueOf(c).Elem().FieldByName("backend")
-	if !f.IsValid() {
-		t.Fatal("hns.Client has no field backend any more")
-	}
-	b, ok := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(hns.Backend)
-	if !ok {
-		t.Fatalf("the field backend of hns.Client is a %s", f.Type())
-	}
-	return b
 }
 
 // checkCallLog: where the DLLs were to log their calls, they did. Else the
