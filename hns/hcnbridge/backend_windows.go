@@ -1,6 +1,7 @@
 package hcnbridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -233,9 +234,15 @@ func routeRemover(get func(id string) (*hcn.HostComputeRoute, error), remove fun
 	}
 }
 
+var errNotObject = errors.New("not a JSON object")
+
 // read reads a document into hcn's type and refuses one that hcn would shorten.
+// Of a list or null hcn would make the object of an empty document.
 func read[H any](doc json.RawMessage, h *H) error {
 	losses, err := shorten(doc, h)
+	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(doc), []byte("{")) {
+		err = errNotObject
+	}
 	if err != nil {
 		return &hns.BackendError{Err: fmt.Errorf("%w: document: %w", hns.ErrInvalid, err)}
 	}

@@ -263,6 +263,10 @@ func TestBackendRefusals(t *testing.T) {
 		want error
 	}{
 		{"no JSON", hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: json.RawMessage(`{`)}, hns.ErrInvalid},
+		{"an empty list", hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: json.RawMessage(`[]`)}, hns.ErrInvalid},
+		{"a list", hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNamespace, Document: json.RawMessage(` [{"Type":"Host"}]`)}, hns.ErrInvalid},
+		{"null", hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNamespace, Document: json.RawMessage(`null`)}, hns.ErrInvalid},
+		{"null for routes", hns.Request{Verb: hns.VerbCreate, Kind: hns.KindRoute, Document: json.RawMessage(`null`)}, hns.ErrInvalid},
 		{"no document", hns.Request{Verb: hns.VerbModify, Kind: hns.KindEndpoint}, hns.ErrInvalid},
 		{"a subnet without a gateway", hns.Request{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Document: json.RawMessage(`{"Ipams":[{"Subnets":[{"IpAddressPrefix":"10.0.0.0/24"}]}]}`)}, hns.ErrInvalid},
 		{"an endpoint of two networks", hns.Request{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Network: hns.ID{1}, Document: json.RawMessage(`{"HostComputeNetwork":"` + netID + `"}`)}, hns.ErrInvalid},
