@@ -31,6 +31,9 @@ type Step struct {
 	Name string `json:"name"`
 	Want string `json:"want"`
 	Got  string `json:"got"`
+	// Loss names what of the [Harness].Loses stands in the way of an answer;
+	// Got is empty then.
+	Loss string `json:"loss,omitempty"`
 }
 
 // Verdict says how a case ended.
@@ -42,6 +45,9 @@ const (
 	Agrees Verdict = "agrees"
 	// Differs: some answer was not, or the case could not be carried on.
 	Differs Verdict = "differs"
+	// Loses: every answer was as expected but for those that were lost on the
+	// way to HNS or back, as the harness says. The case may have ended there.
+	Loses Verdict = "loses"
 	// Skipped: the case was not asked. Its only step says why.
 	Skipped Verdict = "skipped"
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,10 +22,12 @@ type bench struct {
 	h    *Harness
 	sure Certainty
 
-	nets int // networks made, for their prefixes
+	nets   int // networks made, for their prefixes
+	losses *losses
 
 	mu      sync.Mutex
 	steps   []Step
+	lost    string // the loss for which a request did not get to HNS
 	differs bool
 	skipped bool
 }
@@ -41,6 +44,8 @@ func (b *bench) verdict() Verdict {
 		return Skipped
 	case b.differs || b.t.Failed():
 		return Differs
+	case slices.ContainsFunc(b.steps, func(s Step) bool { return s.Loss != "" }):
+		return Loses
 	}
 	return Agrees
 }
@@ -48,14 +53,24 @@ func (b *bench) verdict() Verdict {
 // enforced reports whether a wrong answer fails the run.
 func (b *bench) enforced() bool { return b.h.Strict || b.sure.binding() }
 
-// check compares an answer with the expected one and writes both down.
-func (b *bench) check(step, got, want string) {
+// check compares an answer with the expected one and writes both down. What
+// was lost on the way, which it reports, is no answer.
+func (b *bench) check(step, got, want string) (lost bool) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.steps = append(b.steps, Step{step, want, got})
+	loss := lostName(got)
+	if loss == "" && got != want {
+		loss = b.lost
+	}
+	if loss != "" {
+		b.losses.meet(loss)
+		b.steps = append(b.steps, Step{Name: step, Want: want, Loss: loss})
+		return true
+	}
+	b.steps = append(b.steps, Step{Name: step, Want: want, Got: got})
 	if got == want {
-		return
+		return false
 	}
 	b.differs = true
 	if b.enforced() {
@@ -63,13 +78,14 @@ func (b *bench) check(step, got, want string) {
 	} else {
 		b.t.Logf("%s: the answer is %s, %s was %s", step, got, want, b.sure)
 	}
+	return false
 }
 
-// stop ends a case that cannot be carried on.
-func (b *bench) stop(step, got string) {
+// stop ends a case that cannot be carried on, for a code or for documents too
+// many or too few.
+func (b *bench) stop(step string, code hns.Code, documents int) {
 	b.t.Helper()
-	b.check(step, got, "ok")
-	if b.enforced() {
+	if lost := b.check(step, fmt.Sprintf("%s, %d documents", outcome(code), documents), "ok"); !lost && b.enforced() {
 		b.t.FailNow()
 	}
 	b.t.SkipNow()
@@ -94,8 +110,11 @@ func unless(ok bool, code hns.Code) hns.Code {
 
 // outcome names a code, "ok" for success.
 func outcome(c hns.Code) string {
-	if c == 0 {
+	switch c {
+	case 0:
 		return "ok"
+	case codeLost:
+		return lostMember
 	}
 	return c.String()
 }
@@ -103,7 +122,7 @@ func outcome(c hns.Code) string {
 // do puts a request. What is no answer of HNS ends the case.
 func (b *bench) do(r hns.Request) ([]json.RawMessage, hns.Code) {
 	b.t.Helper()
-	resp, code, err := ask(b.h.Backend, r)
+	resp, code, err := b.ask(r)
 	if err != nil {
 		b.t.Errorf("%s %s: %v", r.Verb, r.Kind, err)
 	}
@@ -150,7 +169,7 @@ func (b *bench) create(r hns.Request) object {
 	r.Verb = hns.VerbCreate
 	docs, code := b.do(r)
 	if code != 0 || len(docs) != 1 {
-		b.stop(fmt.Sprintf("making a %s", r.Kind), fmt.Sprintf("%s, %d documents", outcome(code), len(docs)))
+		b.stop(fmt.Sprintf("making a %s", r.Kind), code, len(docs))
 	}
 	return object{b.own(r.Kind, docs[0]), docs[0]}
 }
@@ -188,7 +207,7 @@ func (b *bench) get(kind hns.Kind, id hns.ID) json.RawMessage {
 	b.t.Helper()
 	docs, code := b.do(hns.Request{Verb: hns.VerbGet, Kind: kind, ID: id})
 	if code != 0 || len(docs) != 1 {
-		b.stop(fmt.Sprintf("reading a %s", kind), outcome(code))
+		b.stop(fmt.Sprintf("reading a %s", kind), code, len(docs))
 	}
 	return docs[0]
 }
@@ -213,7 +232,7 @@ func (b *bench) list(kind hns.Kind, filter string) []json.RawMessage {
 	b.t.Helper()
 	docs, code := b.do(hns.Request{Verb: hns.VerbList, Kind: kind, Filter: filter})
 	if code != 0 {
-		b.stop(fmt.Sprintf("list of %ss by %s", kind, filter), outcome(code))
+		b.stop(fmt.Sprintf("list of %ss by %s", kind, filter), code, len(docs))
 	}
 	return docs
 }
@@ -232,13 +251,34 @@ func (b *bench) fields(doc json.RawMessage, pairs ...string) {
 	}
 }
 
+// fits checks a member by a rule.
+func (b *bench) fits(step string, doc json.RawMessage, path string, rule func(string) bool) {
+	b.t.Helper()
+	got := text(doc, path)
+	if lostName(got) == "" {
+		got = strconv.FormatBool(rule(got))
+	}
+	b.check(step, got, "true")
+}
+
+func isID(s string) bool {
+	_, err := hns.ParseID(s)
+	return err == nil
+}
+
+func isMAC(s string) bool {
+	_, err := hns.ParseMAC(s)
+	return err == nil
+}
+
 func (b *bench) truth(step string, got bool) {
 	b.t.Helper()
 	b.check(step, strconv.FormatBool(got), "true")
 }
 
 // text returns a member of a document as text: a string as it is, anything
-// else as compact JSON, "" for what is not there. The path names members, in
+// else as compact JSON, "" for what is not there, and for what was lost a text
+// that [bench.check] knows. The path names members, in
 // any letter case, and positions: "Ipams.0.Subnets.0.ID".
 func text(doc json.RawMessage, path string) string {
 	dec := json.NewDecoder(bytes.NewReader(doc))
@@ -246,6 +286,9 @@ func text(doc json.RawMessage, path string) string {
 	var v any
 	if dec.Decode(&v) != nil {
 		return ""
+	}
+	if lost := lostText(v, path); lost != "" {
+		return lost
 	}
 	for _, step := range strings.Split(path, ".") {
 		switch x := v.(type) {

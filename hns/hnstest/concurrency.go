@@ -100,7 +100,7 @@ func (b *bench) put(r func(i int) hns.Request) (map[hns.Code]int, []object) {
 		go func() {
 			defer wg.Done()
 			<-start
-			answer, code, err := ask(b.h.Backend, req)
+			answer, code, err := b.ask(req)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

@@ -30,6 +30,13 @@ type Harness struct {
 	// Strict holds the backend to every case, as is right for an emulator.
 	// Without it only what is documented or tested can fail.
 	Strict bool
+	// Loses is what the way to HNS does not carry. A step that it concerns is
+	// recorded as lost, by name, and cannot fail; all else is judged as ever. A
+	// loss must be one: what is there in spite of it, or got through, fails, and
+	// with Strict and External so does a loss that no case meets. Objects of a
+	// kind whose Name cannot be written bear no prefix, so that the next run does
+	// not know those that a killed one left behind.
+	Loses []Loss
 	// Record, if set, is given the answers, case by case.
 	Record func(Answer)
 }
@@ -71,6 +78,7 @@ func RunConformance(t *testing.T, open func(t *testing.T) Harness) {
 		t.Errorf("HNS says it is version %s, not %s", v, h.Version)
 	}
 	sweep(t, &h)
+	ls := &losses{list: h.Loses, met: map[string]bool{}}
 	group := ""
 	var members []scenario
 	flush := func() {
@@ -78,7 +86,7 @@ func RunConformance(t *testing.T, open func(t *testing.T) Harness) {
 			cases := members
 			t.Run(group, func(t *testing.T) {
 				for _, s := range cases {
-					t.Run(strings.TrimPrefix(s.name, group+"/"), func(t *testing.T) { runCase(t, &h, s) })
+					t.Run(strings.TrimPrefix(s.name, group+"/"), func(t *testing.T) { runCase(t, &h, ls, s) })
 				}
 			})
 		}
@@ -92,6 +100,9 @@ func RunConformance(t *testing.T, open func(t *testing.T) Harness) {
 		members = append(members, s)
 	}
 	flush()
+	if names := ls.unmet(); h.Strict && h.External && len(names) > 0 {
+		t.Errorf("%q are said to be lost, and no case met them", names)
+	}
 	if left := leftovers(t, &h); len(left) > 0 {
 		t.Errorf("left on the host: %q", left)
 	}
@@ -108,8 +119,8 @@ func allScenarios() (all []scenario) {
 }
 
 // runCase puts one case and records how it ended.
-func runCase(t *testing.T, h *Harness, s scenario) {
-	b := &bench{t: t, h: h, sure: s.sure}
+func runCase(t *testing.T, h *Harness, ls *losses, s scenario) {
+	b := &bench{t: t, h: h, losses: ls, sure: s.sure}
 	a := Answer{Case: s.name, Certainty: s.sure, Source: s.source, Version: h.Version.String()}
 	// The first cleanup runs last: what b made is deleted by then.
 	t.Cleanup(func() {

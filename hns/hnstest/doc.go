@@ -14,6 +14,11 @@
 //		})
 //	}
 //
+// Where something stands between the suite and HNS that does not carry
+// everything, as hcsshim's package hcn does, [Harness].Loses says once what is
+// lost. An answer that cannot be had for it is recorded by the name of the loss;
+// all others are judged as ever.
+//
 // [Recorder] keeps the requests that pass through it, in a text that can be
 // compared and kept as a golden file. [IgnoreServerFields], [EquateMACs] and
 // [SortPolicies] are for comparing the objects of package hns.

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/hcnbridge"
 	"github.com/hnskit/hnskit/hns/hnstest"
 )
 
-// Environment of TestNative. It makes and deletes networks on this machine, so
-// it must be asked for.
+// Environment of TestNative and TestHCN. They make and delete networks on this
+// machine, so they must be asked for.
 const (
-	enable   = "HNSKIT_CONFORMANCE"          // "native" runs it
+	enable   = "HNSKIT_CONFORMANCE"          // "native" or "hcn" runs the one or the other
 	external = "HNSKIT_CONFORMANCE_EXTERNAL" // "1" allows networks that take the adapter
 	adapter  = "HNSKIT_CONFORMANCE_ADAPTER"  // which one; default: the choice of HNS
 	strict   = "HNSKIT_CONFORMANCE_STRICT"   // "1" for DLLs that hold an emulator
@@ -22,19 +23,33 @@ const (
 
 // The HNS of this machine, by the native backend.
 func TestNative(t *testing.T) {
-	if os.Getenv(enable) != "native" {
-		t.Skipf("%s=native lets this test make and delete networks on this machine", enable)
-	}
+	needEnabled(t, "native")
 	native, err := hns.Native()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := hnstest.Harness{
-		Backend:  native,
-		External: os.Getenv(external) == "1",
-		Adapter:  os.Getenv(adapter),
-		Strict:   os.Getenv(strict) == "1",
+	runHere(t, hnstest.Harness{Backend: native})
+}
+
+// The HNS of this machine, through hcn.
+func TestHCN(t *testing.T) {
+	needEnabled(t, "hcn")
+	runHere(t, hnstest.Harness{Backend: hcnbridge.New(), Loses: lostByHCN()})
+}
+
+func needEnabled(t *testing.T, value string) {
+	t.Helper()
+	if os.Getenv(enable) != value {
+		t.Skipf("%s=%s lets this test make and delete networks on this machine", enable, value)
 	}
+}
+
+// runHere completes a harness as the environment says and runs the suite.
+func runHere(t *testing.T, h hnstest.Harness) {
+	t.Helper()
+	h.External = os.Getenv(external) == "1"
+	h.Adapter = os.Getenv(adapter)
+	h.Strict = os.Getenv(strict) == "1"
 	if !h.Strict {
 		l, err := net.Listen("tcp4", "0.0.0.0:0")
 		if err != nil {

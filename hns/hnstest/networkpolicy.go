@@ -136,7 +136,7 @@ func extensions(b *bench) {
 	n := b.bridge()
 	doc := b.answers("in schema 1", v1Call("GET", "/networks/"+n.id.String(), ""), 0)
 	id := text(doc, "Extensions.0.Id")
-	b.truth("there is one", id != "")
+	b.fits("there is one", doc, "Extensions.0.Id", isID)
 	set := func(step, id string, want hns.Code) {
 		b.modify(step, hns.KindNetwork, n.id, request("Update", "Extension", fmt.Sprintf(`{"Id":%q,"IsEnabled":false}`, id)), want)
 	}

@@ -25,7 +25,7 @@ func (b *bench) v1Create(kind hns.Kind, path, body string) object {
 	b.t.Helper()
 	docs, code := b.do(v1Call("POST", path, body))
 	if code != 0 || len(docs) != 1 {
-		b.stop("POST "+path, fmt.Sprintf("%s, %d documents", outcome(code), len(docs)))
+		b.stop("POST "+path, code, len(docs))
 	}
 	return object{b.own(kind, docs[0]), docs[0]}
 }
@@ -80,7 +80,7 @@ func v1Cases() []scenario {
 			b.answers("attach", v1Call("POST", path+"/attach", hostCompartment), 0)
 			b.field("attached", b.get(hns.KindEndpoint, ep.id), "State", "2")
 			b.answers("detach", v1Call("POST", path+"/detach", `{"SystemType":"Host"}`), 0)
-			b.truth("no longer", text(b.get(hns.KindEndpoint, ep.id), "State") != "2")
+			b.fits("no longer", b.get(hns.KindEndpoint, ep.id), "State", func(s string) bool { return s != "2" })
 		}},
 		{name: "v1/containers share", sure: Assumed, run: func(b *bench) {
 			ep := b.endpoint(b.nat().id, "ep")

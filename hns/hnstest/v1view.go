@@ -76,7 +76,7 @@ func (b *bench) v1(kind hns.Kind, id hns.ID) []byte {
 		hns.KindLoadBalancer: "/policylists/", hns.KindRoute: "/policylists/"}[kind]
 	docs, code := b.do(v1Call("GET", path+id.String(), ""))
 	if code != 0 || len(docs) != 1 {
-		b.stop("GET "+path, outcome(code))
+		b.stop("GET "+path, code, len(docs))
 	}
 	return docs[0]
 }
@@ -119,8 +119,7 @@ func overlayViews(b *bench) {
 	doc := b.v1(hns.KindNetwork, n.id)
 	_, err := netip.ParseAddr(text(doc, "ManagementIP"))
 	b.truth("ManagementIP", err == nil)
-	_, err = hns.ParseMAC(text(doc, "DrMacAddress"))
-	b.truth("DrMacAddress", err == nil)
+	b.fits("DrMacAddress", doc, "DrMacAddress", isMAC)
 	b.field("VSID", doc, "Subnets.0.Policies.0.VSID", "5001")
 	ep := b.endpoint(n.id, "ep", policies(policy("ProviderAddress", `{"ProviderAddress":"192.0.2.77"}`)))
 	v1 := b.v1(hns.KindEndpoint, ep.id)
