@@ -27,7 +27,7 @@ func TestEmulator(t *testing.T) {
 			for _, mode := range modes {
 				t.Run(mode, func(t *testing.T) {
 					t.Parallel()
-					opts := &emulator.Options{Version: v, Listeners: []emulator.Listener{{Protocol: 6, Port: 23199}}}
+					opts := &emulator.Options{Version: v, Listeners: []emulator.Listener{{Protocol: 6, Port: busy}}}
 					h := emulator.New(opts)
 					if mode == "file" {
 						var err error
@@ -36,7 +36,7 @@ func TestEmulator(t *testing.T) {
 						}
 					}
 					hnstest.RunConformance(t, func(*testing.T) hnstest.Harness {
-						return hnstest.Harness{Backend: h, Version: v, External: true, Strict: true, Busy: 23199}
+						return hnstest.Harness{Backend: h, Version: v, External: true, Strict: true, Busy: busy}
 					})
 					checkEmpty(t, h)
 				})

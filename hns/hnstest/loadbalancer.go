@@ -80,7 +80,7 @@ func loadBalancerCases() []scenario {
 			n := b.overlay()
 			lb := b.balancer(n, "lb", vips("10.96.0.1"), ports(6, 80, 80))
 			b.field("State", lb.doc, "State", "2")
-			b.truth("HostComputeNetwork", text(lb.doc, "HostComputeNetwork") == n.id.String())
+			b.fits("HostComputeNetwork", lb.doc, "HostComputeNetwork", func(s string) bool { return s == n.id.String() })
 		}},
 		{name: "load balancer/missing", sure: Assumed, external: true, run: func(b *bench) {
 			missing(b, hns.KindLoadBalancer, hns.CodeElementNotFound, "{}")
@@ -118,6 +118,14 @@ func loadBalancerCases() []scenario {
 			other := b.endpoint(n.id, "other")
 			b.answers("the same port", createOf(hns.KindLoadBalancer, b.balancerDoc("two", []hns.ID{other.id}, ports(6, 80, 23181))), hns.CodePortExists)
 		}},
+		{name: "load balancer/refused leaves nothing", sure: Assumed, source: "kubernetes/kubernetes#141488", external: true, run: func(b *bench) {
+			n := b.overlay()
+			b.balancer(n, "lb", vips("10.96.0.1"), ports(6, 80, 80))
+			other, before := b.endpoint(n.id, "other"), len(b.list(hns.KindLoadBalancer, ""))
+			b.answers("the same front end", createOf(hns.KindLoadBalancer, b.balancerDoc("two", []hns.ID{other.id}, vips("10.96.0.1"), ports(6, 80, 80))), hns.CodePortExists)
+			b.check("more than before", fmt.Sprint(len(b.list(hns.KindLoadBalancer, ""))-before), "0")
+		}},
+		{name: "load balancer/port of a program", sure: Seen, source: "kubernetes/community#8883", external: true, run: programPort},
 		{name: "load balancer/backend deleted", sure: Seen, source: "kubernetes/kubernetes#76316", external: true, run: func(b *bench) {
 			n := b.overlay()
 			ep := b.endpoint(n.id, "ep")
@@ -130,6 +138,8 @@ func loadBalancerCases() []scenario {
 		}},
 		{name: "load balancer/changed", sure: Tested, source: "microsoft/hcsshim TestCreateUpdateDeleteLoadBalancer", external: true,
 			only: hns.FeatureModifyLoadBalancer.In, run: balancerChanged},
+		{name: "load balancer/changed in 15.4", sure: Assumed, source: "kubernetes/kubernetes#131466", external: true,
+			only: func(v hns.Version) bool { return v == hns.Version{Major: 15, Minor: 4} }, run: balancerChanged},
 		{name: "load balancer/change of the id", sure: Assumed, external: true, only: hns.FeatureModifyLoadBalancer.In, run: func(b *bench) {
 			ep := b.endpoint(b.overlay().id, "ep")
 			front := []string{vips("10.96.0.1"), ports(6, 80, 80)}
@@ -190,6 +200,19 @@ func frontEndTaken(b *bench) {
 	} {
 		b.answers(tt.step, createOf(hns.KindLoadBalancer, b.balancerDoc("two", []hns.ID{ep.id}, tt.vips, tt.ports)), tt.want)
 	}
+}
+
+// programPort: a port that a program of the host listens on is taken for the
+// node's own addresses, and to HNS 9 for virtual ones.
+func programPort(b *bench) {
+	if b.h.Busy == 0 {
+		b.skip("the harness names no port that a program listens on")
+	}
+	ep := b.endpoint(b.overlay().id, "ep")
+	port := ports(6, 80, int(b.h.Busy))
+	b.answers("of the node", createOf(hns.KindLoadBalancer, b.balancerDoc("node", []hns.ID{ep.id}, port)), hns.CodePortExists)
+	b.answers("of a VIP", createOf(hns.KindLoadBalancer, b.balancerDoc("vip", []hns.ID{ep.id}, vips("10.96.0.1"), port)),
+		unless(b.h.Version.Major != 9, hns.CodePortExists))
 }
 
 func balancerChanged(b *bench) {

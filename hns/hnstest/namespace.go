@@ -90,6 +90,12 @@ func namespaceCases() []scenario {
 			b.truth("the host's own is taken", text(first.doc, "NamespaceId") != "1")
 			b.truth("two differ", text(first.doc, "NamespaceId") != text(second.doc, "NamespaceId"))
 		}},
+		{name: "namespace/number not honoured", sure: Assumed, source: "microsoft/hcsshim hcnnamespace_test.go asks for 5 again and again", run: func(b *bench) {
+			ns := b.namespace(`"NamespaceId":23100`)
+			b.modify("a container", hns.KindNamespace, ns.id, containerIn("Add", "c1"), 0)
+			b.fits("it has another", b.get(hns.KindNamespace, ns.id), "NamespaceId", func(s string) bool { return s != "" && s != "23100" })
+			b.modify("out", hns.KindNamespace, ns.id, containerIn("Remove", "c1"), 0)
+		}},
 		{name: "namespace/compartment", sure: Client, source: "hns.v2.psm1", run: func(b *bench) {
 			ns := b.namespace()
 			b.field("none at first", ns.doc, "NamespaceId", "")
