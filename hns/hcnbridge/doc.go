@@ -41,6 +41,8 @@
 //   - A Get lists with a filter, so it takes a call more, and an object that is
 //     not there is an error with the code of HNS and without its text.
 //   - A network of type NAT says so; HNS leaves the type out.
+//   - In texts the signs <, > and & reach HNS as \u003c, \u003e and \u0026, in
+//     the settings of policies, too.
 //   - A list fails as a whole when an object goes away while it is read. The
 //     backend then asks again, a few times.
 //   - A network whose subnet has a prefix needs a default route, and each route

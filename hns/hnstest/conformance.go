@@ -111,7 +111,7 @@ func RunConformance(t *testing.T, open func(t *testing.T) Harness) {
 func allScenarios() (all []scenario) {
 	for _, cases := range []func() []scenario{
 		versionCases, networkCases, endpointCases, namespaceCases, policyCases, networkPolicyCases,
-		loadBalancerCases, routeCases, queryCases, documentCases, v1Cases, v1ViewCases, concurrencyCases,
+		loadBalancerCases, routeCases, queryCases, documentCases, shownCases, v1Cases, v1ViewCases, concurrencyCases,
 	} {
 		all = append(all, cases()...)
 	}

@@ -11,16 +11,16 @@ import (
 // lostByHCN is what the suite notices that hcsshim's package hcn loses between
 // the program and HNS. The suite fails for an entry that is no longer lost.
 func lostByHCN() []hnstest.Loss {
-	return []hnstest.Loss{
+	ls := []hnstest.Loss{
 		// Members that hcn's types drop from what HNS says.
-		{Name: "Version of a network", Kind: hns.KindNetwork, Read: "Version"},
 		{Name: "ID of a subnet", Kind: hns.KindNetwork, Read: "Ipams.Subnets.ID"},
 		{Name: "IpSubnets of a subnet", Kind: hns.KindNetwork, Read: "Ipams.Subnets.IpSubnets"},
 		{Name: "State of an endpoint", Kind: hns.KindEndpoint, Read: "State"},
-		{Name: "State of a load balancer", Kind: hns.KindLoadBalancer, Read: "State"},
+		{Name: "HostComputeNetwork of a route", Kind: hns.KindRoute, Read: "HostComputeNetwork"},
 		{Name: "Routes of a route, which are there as Setting", Kind: hns.KindRoute, Read: "Routes"},
-		{Name: "Extensions of a network in schema 1", Kind: hns.KindService, Read: "Extensions"},
-		{Name: "DrMacAddress of a network in schema 1", Kind: hns.KindService, Read: "DrMacAddress"},
+		{Name: "Extensions of a network in schema 1", Kind: hns.KindNetwork, V1: true, Read: "Extensions"},
+		{Name: "DrMacAddress of a network in schema 1", Kind: hns.KindNetwork, V1: true, Read: "DrMacAddress"},
+		{Name: "DNSDomain of a network in schema 1", Kind: hns.KindNetwork, V1: true, Read: "DNSDomain"},
 		// What it adds.
 		{Name: "that HNS shows no Type NAT", Kind: hns.KindNetwork, Read: "Type", Shows: "NAT"},
 
@@ -49,6 +49,11 @@ func lostByHCN() []hnstest.Loss {
 		{Name: "an endpoint's network that is not the request's", Refuses: otherNetwork},
 		{Name: "schema 1 calls that hcsshim does not export", Refuses: notExported},
 	}
+	for _, kind := range []hns.Kind{hns.KindNetwork, hns.KindNamespace, hns.KindLoadBalancer, hns.KindRoute} {
+		ls = append(ls, hnstest.Loss{Name: "Version of a " + kind.String(), Kind: kind, Read: "Version"},
+			hnstest.Loss{Name: "State of a " + kind.String(), Kind: kind, Read: "State"})
+	}
+	return ls
 }
 
 // written is a question about the documents that create and modify.

@@ -23,9 +23,11 @@ type Loss struct {
 	// Name of the loss in the answers, such as "State of an endpoint". It has
 	// no quotes.
 	Name string
-	// Kind of the objects whose documents lose the member; of schema 1, where a
-	// call is no question of a kind, it is hns.KindService.
+	// Kind of the objects whose documents lose the member. V1 says that they are
+	// those of schema 1; load balancers and routes are policy lists there, for
+	// which stands hns.KindLoadBalancer.
 	Kind hns.Kind
+	V1   bool
 	// Read is a member that documents lack when they come back, and with it all
 	// below: the names of its path without positions, "Ipams.Subnets.ID".
 	Read string
@@ -126,16 +128,22 @@ const lostMember = "lost on the way"
 // lostPrefix begins the text that a lost member has instead of its own.
 const lostPrefix = lostMember + ": "
 
+// kindsV1 are the kinds that the paths of schema 1 are about.
+var kindsV1 = map[string]hns.Kind{
+	"networks": hns.KindNetwork, "endpoints": hns.KindEndpoint, "namespaces": hns.KindNamespace, "policylists": hns.KindLoadBalancer,
+}
+
 // arrived marks in a document what it lost.
 func (b *bench) arrived(r hns.Request, doc json.RawMessage) json.RawMessage {
 	b.t.Helper()
-	kind := r.Kind
-	if r.Verb == hns.VerbCall {
-		kind = hns.KindService
+	kind, v1 := r.Kind, r.Verb == hns.VerbCall
+	if v1 {
+		resource, _, _ := strings.Cut(strings.Trim(r.Path, "/"), "/")
+		kind = kindsV1[resource]
 	}
 	gone := map[string]string{}
 	for _, l := range b.losses.list {
-		if l.Read == "" || l.Kind != kind {
+		if l.Read == "" || l.Kind != kind || l.V1 != v1 {
 			continue
 		}
 		there := find(doc, l.Read)

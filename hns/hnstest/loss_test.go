@@ -14,7 +14,7 @@ import (
 
 // narrow is what the way of narrowed does not carry.
 var narrow = []hnstest.Loss{
-	{Name: "the name of a namespace", Kind: hns.KindNamespace, Written: "Name"},
+	{Name: "the name of a namespace", Kind: hns.KindNamespace, Read: "Name", Written: "Name"},
 	{Name: "the owner of a network", Kind: hns.KindNetwork, Written: "Owner"},
 	{Name: "the state of an endpoint", Kind: hns.KindEndpoint, Read: "State"},
 	{Name: "subnets without an id", Kind: hns.KindNetwork, Read: "Ipams.Subnets.ID"},
@@ -121,6 +121,7 @@ func TestLosses(t *testing.T) {
 		"network/NAT shows no type":       "that NAT has no type",
 		"network/type by number/NAT":      "that NAT has no type",
 		"v1/other lists":                  "calls about activities",
+		"shown/namespace":                 "the name of a namespace",
 	}, lost); diff != "" {
 		t.Errorf("cases that lose (-want +got):\n%s", diff)
 	}

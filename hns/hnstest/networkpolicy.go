@@ -2,6 +2,7 @@ package hnstest
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -137,11 +138,16 @@ func extensions(b *bench) {
 	doc := b.answers("in schema 1", v1Call("GET", "/networks/"+n.id.String(), ""), 0)
 	id := text(doc, "Extensions.0.Id")
 	b.fits("there is one", doc, "Extensions.0.Id", isID)
+	on := opposite(text(doc, "Extensions.0.IsEnabled"))
 	set := func(step, id string, want hns.Code) {
-		b.modify(step, hns.KindNetwork, n.id, request("Update", "Extension", fmt.Sprintf(`{"Id":%q,"IsEnabled":false}`, id)), want)
+		b.modify(step, hns.KindNetwork, n.id, request("Update", "Extension", fmt.Sprintf(`{"Id":%q,"IsEnabled":%s}`, id, on)), want)
 	}
 	set("unknown", "11111111-2222-4333-8444-555555555555", hns.CodeSwitchExtensionNotFound)
 	set("alone on the switch", id, 0)
+	b.field("it is switched", b.v1(hns.KindNetwork, n.id), "Extensions.0.IsEnabled", on)
 	b.bridge()
 	set("shared switch", id, hns.CodeSharedSwitchModification)
 }
+
+// opposite returns the other truth.
+func opposite(s string) string { return strconv.FormatBool(s != "true") }

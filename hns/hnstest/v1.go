@@ -30,10 +30,11 @@ func (b *bench) v1Create(kind hns.Kind, path, body string) object {
 	return object{b.own(kind, docs[0]), docs[0]}
 }
 
-// v1NAT is the body of a NAT network in schema 1.
+// v1NAT is the body of a NAT network in schema 1. Its gateway is not the one that
+// HNS would choose.
 func (b *bench) v1NAT(more ...string) string {
 	return members(append([]string{b.named("nat"), `"Type":"nat"`,
-		fmt.Sprintf(`"Subnets":[{"AddressPrefix":%q,"GatewayAddress":%q}]`, prefix(1), host(1, 1))}, more...)...)
+		fmt.Sprintf(`"Subnets":[{"AddressPrefix":%q,"GatewayAddress":%q}]`, prefix(1), host(1, 2))}, more...)...)
 }
 
 func v1Cases() []scenario {
@@ -41,7 +42,7 @@ func v1Cases() []scenario {
 		{name: "v1/network", sure: Tested, source: "microsoft/hcsshim hnsv1_test.go TestNetwork", run: func(b *bench) {
 			n := b.v1Create(hns.KindNetwork, "/networks/", b.v1NAT())
 			doc := b.answers("get", v1Call("GET", "/networks/"+n.id.String(), ""), 0)
-			b.fields(doc, "Name", b.h.Prefix+"nat", "Subnets.0.AddressPrefix", prefix(1), "Subnets.0.GatewayAddress", host(1, 1))
+			b.fields(doc, "Name", b.h.Prefix+"nat", "Subnets.0.AddressPrefix", prefix(1), "Subnets.0.GatewayAddress", host(1, 2))
 			b.answers("delete", v1Call("DELETE", "/networks/"+n.id.String(), ""), 0)
 			b.gone("gone", hns.KindNetwork, n.id, true)
 		}},
@@ -145,10 +146,11 @@ func v1Cases() []scenario {
 		{name: "v1/network updated", sure: Client, source: "antrea-io/antrea", external: true, run: func(b *bench) {
 			n := b.bridge()
 			doc := b.answers("get", v1Call("GET", "/networks/"+n.id.String(), ""), 0)
-			body := fmt.Sprintf(`{"DNSServerList":"10.0.0.10","Extensions":[{"Id":%q,"IsEnabled":false}]}`, text(doc, "Extensions.0.Id"))
+			on := opposite(text(doc, "Extensions.0.IsEnabled"))
+			body := fmt.Sprintf(`{"DNSServerList":"10.0.0.10","Extensions":[{"Id":%q,"IsEnabled":%s}]}`, text(doc, "Extensions.0.Id"), on)
 			b.answers("post", v1Call("POST", "/networks/"+n.id.String(), body), 0)
 			doc = b.answers("get again", v1Call("GET", "/networks/"+n.id.String(), ""), 0)
-			b.fields(doc, "DNSServerList", "10.0.0.10", "Extensions.0.IsEnabled", "false")
+			b.fields(doc, "DNSServerList", "10.0.0.10", "Extensions.0.IsEnabled", on)
 			b.field("in schema 2", b.get(hns.KindNetwork, n.id), "Dns.ServerList", `["10.0.0.10"]`)
 		}},
 		{name: "v1/machine", sure: Client, source: "hns.psm1", run: func(b *bench) {
@@ -187,6 +189,8 @@ func v1Namespace(b *bench) {
 	body := fmt.Sprintf(`{"Type":"Endpoint","Data":{"Id":%q}}`, ep.id.Upper())
 	b.answers("add", v1Call("POST", path+"/addresource", body), 0)
 	doc := b.answers("get", v1Call("GET", path, ""), 0)
+	b.fields(doc, "ResourceList.0.Type", "Endpoint", "IsDefault", "false")
+	b.truth("CompartmentId", isNumber(text(doc, "CompartmentId")))
 	b.truth("it holds the endpoint", strings.EqualFold(text(doc, "ResourceList.0.Data.Id"), ep.id.String()))
 	b.truth("in schema 2 as well", strings.EqualFold(text(b.get(hns.KindNamespace, ns.id), "Resources.0.Data.Id"), ep.id.String()))
 	b.answers("remove", v1Call("POST", path+"/removeresource", body), 0)
@@ -216,6 +220,7 @@ func accelnet(b *bench) {
 	}
 	count("post", "POST", `{"MacAddressList":[{"MacAddress":"00-15-5D-0A-B7-C6"},{"MacAddress":"00-15-5D-38-01-00"}]}`, "2")
 	count("get", "GET", "", "2")
+	b.field("the first", b.answers("get once more", v1Call("GET", "/accelnet/", ""), 0), "MacAddressList.0.MacAddress", "00-15-5D-0A-B7-C6")
 	count("delete", "DELETE", "", "0")
 	count("get again", "GET", "", "0")
 }

@@ -16,7 +16,7 @@ func v1ViewCases() []scenario {
 			n := b.create(createNetwork(b.v1NAT()))
 			doc := b.get(hns.KindNetwork, n.id)
 			b.field("prefix", doc, "Ipams.0.Subnets.0.IpAddressPrefix", prefix(1))
-			b.field("gateway", doc, "Ipams.0.Subnets.0.Routes.0.NextHop", host(1, 1))
+			b.field("gateway", doc, "Ipams.0.Subnets.0.Routes.0.NextHop", host(1, 2))
 		}},
 		{name: "views/endpoint of schema 1", sure: Tested, source: "microsoft/hcsshim TestV1Endpoint", run: func(b *bench) {
 			n := b.nat()
