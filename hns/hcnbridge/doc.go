@@ -36,6 +36,9 @@
 // [hns.IPConfig.IPSubnet] are zero, and so are the ids of subnets; ask
 // EndpointService.State, which goes another way, for the first.
 //
+// The conformance suite of package hnstest runs on this backend, too. Its tests
+// list by name what it notices of all this, and fail when the list is not true.
+//
 // # What else is different through hcn
 //
 //   - A Get lists with a filter, so it takes a call more, and an object that is

@@ -17,6 +17,9 @@ import (
 // what requests cannot say (Kind and Written), or requests that do not reach HNS
 // (Refuses). Fields that are zero say nothing.
 //
+//	hnstest.Loss{Name: "State of an endpoint", Kind: hns.KindEndpoint, Read: "State"}
+//	hnstest.Loss{Name: "Owner of a network", Kind: hns.KindNetwork, Written: "Owner"}
+//
 // A request that cannot be put must be refused on the way, with a failure that
 // is [hns.ErrUnsupported] or [hns.ErrInvalid], or with E_NOTIMPL.
 type Loss struct {

@@ -45,6 +45,8 @@ var switches = []struct {
 		o.Version, o.IgnoreLoadBalancerModify = emulator.WindowsServer2025, true
 	}, "load balancer/changed in 15.4"},
 	{"LeaveHalfLoadBalancers", func(o *emulator.Options) { o.LeaveHalfLoadBalancers = true }, "load balancer/refused leaves nothing"},
+	{"SubnetsChange", func(o *emulator.Options) { o.SubnetsChange = true }, "network/subnet change"},
+	{"NoEndpointSharing", func(o *emulator.Options) { o.NoEndpointSharing = true }, "v1/containers share"},
 	{"ListenersCoverVIPs", func(o *emulator.Options) { o.ListenersCoverVIPs = true }, "load balancer/port of a program"},
 }
 
@@ -52,7 +54,8 @@ var switches = []struct {
 // and why.
 var unswitched = map[string]string{
 	"Version": "TestEmulator has every one", "Adapters": "of the host", "Seed": "for equal ids", "HostNamespace": "of the host",
-	"Listeners": "of the host", "Serial": "about time", "Text": "about messages, which nobody may read",
+	"SharedAccessOff": "of the host", "NoVFP": "of the host", "PortBlocks": "takes more load balancers than the suite should make",
+	"Listeners": "of the host", "Serial": "about time", "LockTimeout": "about time", "Text": "about messages, which nobody may read",
 	"KeepOrphans":     "against what is tested: one of the mutants",
 	"RestartDetaches": "takes a restart: one of the mutants", "StoppedCode": "see TestRestartsChangeNothing",
 }
