@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 	if err != nil {
 		return nil, err
 	}
+	if p, err = p.forConfig(c); err != nil {
+		return nil, err
+	}
 	if err := p.precheck(args, c); err != nil {
 		return nil, err
 	}
@@ -45,7 +49,7 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Res
 	}
 	defer func() { r.close(err) }()
 	r.Namespace = ns
-	if err := r.findNetwork(ctx); err != nil {
+	if err := r.ensureNetwork(ctx); err != nil {
 		return nil, err
 	}
 	a := &adding{run: r}
@@ -79,7 +83,11 @@ func (a *adding) prepare(ctx context.Context) error {
 	if err := a.askDSR(ctx); err != nil {
 		return err
 	}
-	if err := a.planWithoutAddress(); err != nil {
+	e, err := a.planWithoutAddress()
+	if err != nil {
+		return err
+	}
+	if err := a.requireEndpoint(ctx, e); err != nil {
 		return err
 	}
 	if nat := a.nat(); nat != nil {
@@ -87,7 +95,6 @@ func (a *adding) prepare(ctx context.Context) error {
 			a.Log.Warn("ipMasq", "exception", w.Value, "warning", w.Reason)
 		}
 	}
-	var err error
 	a.ipamConfig, err = a.run.reserve()
 	return err
 }
@@ -103,9 +110,17 @@ func (a *adding) build(ctx context.Context) (_ *hns.Endpoint, err error) {
 		if err := a.allocate(ctx); err != nil {
 			return nil, err
 		}
+		if err := a.Config.checkAsked(addressesOf(a.lease)); err != nil {
+			return nil, err
+		}
+	} else if l := a.asked(); l != nil {
+		a.lease = l
 	}
 	e, err := a.plan(ctx, a.lease)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.requireEndpoint(ctx, e); err != nil { // what the address needs
 		return nil, err
 	}
 	a.sent = e
@@ -120,7 +135,10 @@ func (a *adding) allocate(ctx context.Context) error {
 	})
 	var panicked *panicError
 	a.took = err == nil || errors.Is(err, ipam.ErrOutcomeUnknown) || errors.As(err, &panicked)
-	if err == nil && (lease == nil || len(lease.Addresses) == 0) {
+	if err == nil && lease == nil {
+		lease = &ipam.Lease{}
+	}
+	if err == nil && len(lease.Addresses) == 0 && !a.noAddressOK() {
 		err = fmt.Errorf("ipam: the lease has %w", ipam.ErrNoAddress)
 	}
 	if err != nil {
@@ -128,6 +146,15 @@ func (a *adding) allocate(ctx context.Context) error {
 	}
 	a.lease = lease
 	return nil
+}
+
+// addressesOf returns the addresses of a lease.
+func addressesOf(l *ipam.Lease) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range l.Addresses {
+		out = append(out, a.Prefix.Addr())
+	}
+	return out
 }
 
 // adopt is asked about an endpoint that is there already. Another interface of
@@ -155,6 +182,12 @@ func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 				e.Name, e.ID, a.IfName, err)
 		}
 	}
+	if err := a.Config.checkAsked(addressesOf(a.lease)); err != nil {
+		return err
+	}
+	if m := a.Config.MAC; !m.IsZero() && e.MAC != m {
+		return invalidConfig(&hns.FieldError{Path: "runtimeConfig.mac", Value: m.String(), Reason: fmt.Sprintf("the endpoint is there and has %s", e.MAC)})
+	}
 	if owner == "" {
 		_, err = a.takeNote()
 	}
@@ -165,8 +198,13 @@ func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 // it is done, for an earlier ADD may have died before it.
 func (a *adding) finish(ctx context.Context, done *hns.Attached) error {
 	e := done.Endpoint
-	if len(e.Addresses()) == 0 {
+	if len(e.Addresses()) == 0 && !a.noAddressOK() {
 		return fmt.Errorf("endpoint %q %s: %w from HNS", e.Name, e.ID, ipam.ErrNoAddress)
+	}
+	for _, c := range e.IPConfigs {
+		if e.Gateway(c.Address) == c.Address && c.Address.IsValid() {
+			return &Error{Code: codeTryAgain, Err: fmt.Errorf("endpoint %q %s: HNS gave the pod %s, which is to be its gateway; the node's endpoint of that address is missing", e.Name, e.ID, c.Address)}
+		}
 	}
 	if a.dsr && !a.hasIPAM() {
 		// The address was HNS's choice, so the policy for it comes now.

@@ -141,9 +141,10 @@ type prevResult struct {
 	mac   hns.MAC // zero if the result has none
 }
 
-// prevResult reads the interface of that name from the result of ADD. A chain
+// prevResult reads the interface of that name from the result of ADD, which may be
+// without an address in a mode that can do without. A chain
 // may have added interfaces, addresses, routes and DNS settings that are not ours.
-func (c *Config) prevResult(ifName string) (*prevResult, error) {
+func (c *Config) prevResult(ifName string, noAddressOK bool) (*prevResult, error) {
 	fail := func(path, value string, reason string) (*prevResult, error) {
 		return nil, invalidConfig(&hns.FieldError{Path: path, Value: value, Reason: reason})
 	}
@@ -174,7 +175,7 @@ func (c *Config) prevResult(ifName string) (*prevResult, error) {
 	}
 	shared := slices.ContainsFunc(r.IPs, func(ip *types100.IPConfig) bool { return !ours(ip) })
 	r.IPs = slices.DeleteFunc(slices.Clone(r.IPs), func(ip *types100.IPConfig) bool { return !ours(ip) })
-	if len(r.IPs) == 0 {
+	if len(r.IPs) == 0 && !noAddressOK {
 		return fail("prevResult.ips", "", "has no address of interface "+ifName)
 	}
 	out.lease, err = ipam.NewLease(r)

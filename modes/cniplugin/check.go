@@ -55,10 +55,13 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if err != nil {
 		return err
 	}
+	if p, err = p.forConfig(c); err != nil {
+		return err
+	}
 	if err := p.precheck(args, c); err != nil {
 		return err
 	}
-	prev, err := c.prevResult(args.IfName)
+	prev, err := c.prevResult(args.IfName, p.Mode == modes.Transparent)
 	if err != nil {
 		return err
 	}
@@ -68,7 +71,11 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 	}
 	defer func() { r.close(err) }()
 	r.Namespace = ns
-	if err := r.findNetwork(ctx); err != nil {
+	s, err := r.lookAtNetwork(ctx)
+	if err == nil && s != nil && s.missing != nil {
+		err = r.networkMissing(ctx, s.missing)
+	}
+	if err != nil {
 		return err
 	}
 	want, err := r.wanted(ctx, prev)
@@ -126,15 +133,15 @@ func (r *run) wanted(ctx context.Context, prev *prevResult) (*hns.Endpoint, erro
 	if err := r.askDSR(ctx); err != nil {
 		return nil, err
 	}
-	lease := prev.lease
-	if !r.hasIPAM() { // HNS chose: the plan cannot know the addresses, the result does
+	lease, hnsChose := prev.lease, !r.hasIPAM() && len(r.Config.IPs) == 0
+	if hnsChose { // the plan cannot know the addresses, the result does
 		lease = &ipam.Lease{Routes: lease.Routes, DNS: lease.DNS}
 	}
 	want, err := r.plan(ctx, lease)
 	if err != nil {
 		return nil, err
 	}
-	if !r.hasIPAM() {
+	if hnsChose {
 		for _, a := range prev.lease.Addresses {
 			want.IPConfigs = append(want.IPConfigs, hns.IPConfig{Address: a.Prefix.Addr(), PrefixLength: uint8(a.Prefix.Bits())})
 			if a.Gateway.IsValid() && !want.Gateway(a.Gateway).IsValid() {

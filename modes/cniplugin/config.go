@@ -52,8 +52,33 @@ type Config struct {
 	MasqueradeExceptions []netip.Prefix
 	// LoopbackDSR lets a pod reach itself through a service.
 	LoopbackDSR bool
-	// PortMappings is the runtime's capability argument.
-	PortMappings []PortMapping
+	// Mode is the key mode: of which mode the HNS network is; empty if the
+	// configuration leaves that to the plugin.
+	Mode modes.Mode
+	// HNSNetwork is what the configuration says of the HNS network; nil if it
+	// says nothing. Then the network must be there, whatever it is like.
+	HNSNetwork *HNSNetwork
+	// Gateways are the pods' gateways, and Routes are routes of theirs that lead
+	// elsewhere, from the routes of an ipam object without a type and from
+	// additionalRoutes. Without Gateways the plugin's rule holds.
+	Gateways []netip.Addr
+	Routes   []hns.Route
+	// HostGateway is optionalFlags.forceBridgeGateway: the pods' gateway is the
+	// node's endpoint.
+	HostGateway bool
+	// PortMappings is the runtime's capability argument. LocalRoutedPorts lets the
+	// node itself reach the ports ([hns.NATLocalRoutedVIP]), and AllowMappedPorts
+	// adds an ACL for each that lets it in; both are optionalFlags.
+	PortMappings                       []PortMapping
+	LocalRoutedPorts, AllowMappedPorts bool
+	// EgressRate is what the pod may send, in bits a second, by the capability
+	// argument bandwidth; zero is no limit.
+	EgressRate uint64
+	// MAC is the capability argument mac; zero leaves the MAC address to the mode.
+	MAC hns.MAC
+	// IPs is the capability argument ips. One without a length has that of its
+	// address.
+	IPs []netip.Prefix
 	// Timeout of a verb.
 	Timeout time.Duration
 	// StateDir overrides the plugin's own; LogFile is where the verb is logged.
@@ -69,6 +94,11 @@ type Config struct {
 	// there is for the IPAM plugin alone.
 	ipRanges json.RawMessage
 	forIPAM  []string
+	// bareIPs are those of IPs that came without a length.
+	bareIPs map[netip.Addr]bool
+	// policyPaths, gatewayPaths and ipPaths are where Policies, Gateways and IPs
+	// stand.
+	policyPaths, gatewayPaths, ipPaths []string
 	// ipamErr and otherErr are what DEL puts up with.
 	ipamErr, otherErr error
 }
@@ -89,11 +119,18 @@ type wireConfig struct {
 	IPMasqNetworks json.RawMessage `json:"ipMasqNetworks"`
 	LoopbackDSR    json.RawMessage `json:"loopbackDSR"`
 	RuntimeConfig  json.RawMessage `json:"runtimeConfig"`
-	Timeout        json.RawMessage `json:"timeout"`
-	StateDir       json.RawMessage `json:"stateDir"`
-	LogFile        json.RawMessage `json:"logFile"`
-	LogLevel       json.RawMessage `json:"logLevel"`
-	PrevResult     json.RawMessage `json:"prevResult"`
+	Mode           json.RawMessage `json:"mode"`
+	HNSNetwork     json.RawMessage `json:"hnsNetwork"`
+	// Of Microsoft's plugins nat, sdnbridge and sdnoverlay.
+	Master           json.RawMessage `json:"master"`
+	AdditionalArgs   json.RawMessage `json:"AdditionalArgs"`
+	OptionalFlags    json.RawMessage `json:"optionalFlags"`
+	AdditionalRoutes json.RawMessage `json:"additionalRoutes"`
+	Timeout          json.RawMessage `json:"timeout"`
+	StateDir         json.RawMessage `json:"stateDir"`
+	LogFile          json.RawMessage `json:"logFile"`
+	LogLevel         json.RawMessage `json:"logLevel"`
+	PrevResult       json.RawMessage `json:"prevResult"`
 	// Of GC.
 	ValidAttachments json.RawMessage `json:"cni.dev/valid-attachments"`
 	OldAttachments   json.RawMessage `json:"cni.dev/attachments"`
@@ -117,7 +154,8 @@ func ParseConfig(stdin []byte) (*Config, error) {
 	}
 	p.apiVersion(w.APIVersion)
 	c.DNS = p.dns("dns", dnsNames{"nameservers", "search"}, w.DNS)
-	c.Policies = p.policies(w.Policies)
+	p.policies(c, "policies", w.Policies)
+	p.policies(c, "AdditionalArgs", w.AdditionalArgs)
 	p.value("endpointMacPrefix", w.MACPrefix, &c.MACPrefix)
 	if c.MACPrefix != "" {
 		if _, err := modes.EndpointMAC(c.MACPrefix, netip.IPv4Unspecified().Next()); err != nil {
@@ -127,6 +165,9 @@ func ParseConfig(stdin []byte) (*Config, error) {
 	p.value("ipMasq", w.IPMasq, &c.Masquerade)
 	c.MasqueradeExceptions = p.masqueradeNetworks(w)
 	p.value("loopbackDSR", w.LoopbackDSR, &c.LoopbackDSR)
+	p.optionalFlags(c, w.OptionalFlags)
+	c.HNSNetwork = p.hnsNetwork(c, w)
+	p.routes(c, "additionalRoutes", w.AdditionalRoutes)
 	p.runtime(w.RuntimeConfig, c)
 	if err := c.invalid(append([]error{c.ipamErr, c.otherErr}, p.bad...)); err != nil {
 		return nil, err
@@ -164,6 +205,7 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 	p.value("stateDir", w.StateDir, &c.StateDir)
 	p.value("logFile", w.LogFile, &c.LogFile)
 	c.Timeout = p.timeout(w.Timeout)
+	p.mode(c, w.Mode)
 	var level string
 	p.value("logLevel", w.LogLevel, &level)
 	if level != "" {

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hnskit/hnskit/hns"
-	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/cniplugin"
 )
 
@@ -50,8 +49,8 @@ func TestParseConfig(t *testing.T) {
 				DNS:       types.DNS{Nameservers: []string{"10.96.0.10"}, Domain: "svc.test", Search: []string{"a.test"}, Options: []string{"ndots:5"}},
 				Policies:  []hns.EndpointPolicy{hns.SDNRoute{DestinationPrefix: netip.MustParsePrefix("10.96.0.0/12"), NeedEncap: true}},
 				MACPrefix: "0e-2b", Masquerade: &yes, MasqueradeExceptions: prefixes("10.60.0.0/16", "10.96.0.0/12"), LoopbackDSR: true,
-				PortMappings: []cniplugin.PortMapping{{HostPort: 8088, ContainerPort: 80, Protocol: 6}},
-				Timeout:      45 * time.Second, StateDir: "/state", LogFile: "/log", PrevResult: json.RawMessage(`{"ips": []}`),
+				PortMappings: []cniplugin.PortMapping{{HostPort: 8088, ContainerPort: 80, Protocol: 6}}, IPs: prefixes("10.60.4.9/32"),
+				Timeout: 45 * time.Second, StateDir: "/state", LogFile: "/log", PrevResult: json.RawMessage(`{"ips": []}`),
 			}},
 	}
 	for _, tt := range tests {
@@ -111,8 +110,8 @@ var badConfigs = []struct {
 	{"number in ipMasqNetworks", `"ipMasqNetworks": [10]`, []string{"ipMasqNetworks[0]"}, "number"},
 	{"loopbackDSR as text", `"loopbackDSR": "true"`, []string{"loopbackDSR"}, "string"},
 	{"runtimeConfig is a list", `"runtimeConfig": []`, []string{"runtimeConfig"}, "array"},
-	{"capability of a bandwidth plugin", `"runtimeConfig": {"mac": "00-15-5D-00-00-01", "bandwidth": {"ingressRate": 1}}`,
-		[]string{"runtimeConfig.bandwidth", "runtimeConfig.mac"}, "does not serve"},
+	{"capability that nobody serves", `"runtimeConfig": {"infinibandGUID": "c2:11:22:33:44:55:66:77", "deviceID": "0000:03:02.3"}`,
+		[]string{"runtimeConfig.deviceID", "runtimeConfig.infinibandGUID"}, "does not serve"},
 	{"runtime's nameserver", `"runtimeConfig": {"dns": {"servers": ["nope"]}}`, []string{"runtimeConfig.dns.servers[0]"}, "nope"},
 	{"timeout as number", `"timeout": 45`, []string{"timeout"}, "number"},
 	{"timeout without unit", `"timeout": "45"`, []string{"timeout"}, "45s"},
@@ -207,7 +206,6 @@ func TestBadIPAMConfig(t *testing.T) {
 		{"host-local's subnet", `"ipam": {"type": "host-local", "subnet": "10.50.3.0"}`, "ipam.subnet"},
 		{"host-local's range", `"ipam": {"type": "host-local", "ranges": [[{"subnet": "10.50.3.0/24", "rangeStart": "10.50.4.1"}]]}`, "ipam.ranges[0][0]"},
 		{"range by the runtime", `"ipam": {"type": "host-local"}, "runtimeConfig": {"ipRanges": [[{"subnet": "x"}]]}`, "runtimeConfig.ipRanges[0][0].subnet"},
-		{"address by the runtime, and nobody to give it", `"ipam": {}, "runtimeConfig": {"ips": ["10.50.3.9"]}`, "runtimeConfig.ips"},
 		{"range by the runtime, and nobody to use it", `"ipam": null, "runtimeConfig": {"ipRanges": [[{"subnet": "10.50.3.0/24"}]]}`, "runtimeConfig.ipRanges"},
 	}
 	for _, tt := range tests {
@@ -302,7 +300,7 @@ func TestBadEnvironment(t *testing.T) {
 
 func TestPluginOfAnotherMode(t *testing.T) {
 	n := newBridge(t, nil)
-	n.plugin.Mode = modes.NAT
+	n.plugin.Mode = "ICS" // of HNS, and none of the five
 	if _, err := n.pod("sbx-01").add(); !errors.Is(err, hns.ErrUnsupported) {
 		t.Errorf("error %v, want ErrUnsupported", err)
 	}

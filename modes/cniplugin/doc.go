@@ -31,9 +31,27 @@
 // IPAM, and where HNS gives the addresses, a file in the state directory. If that
 // is lost the endpoint is taken for the interface's that asks.
 //
+// # The network
+//
+// The HNS network has the configuration's name. By itself it must be there: a
+// node's agent such as flanneld makes it, and until then ADD is to be tried
+// again. A configuration can also say what it is like, in the key hnsNetwork or
+// as Microsoft's nat plugin reads it, from ipam.subnet and ipam.routes of an ipam
+// object without a type; for mode NAT without an IPAM plugin the name is enough.
+// ADD then makes a network that is missing, and any verb that needs it refuses one
+// that is there and differs, with every difference ([hns.DriftError]). DEL never
+// deletes a network.
+//
+// hnsNetwork has subnets and gateways (lists), adapter or providerAddress, vni and
+// vxlanPort (Overlay), vlan, persistent, and drift: "refuse", or "keep" for a
+// network that may differ. What it leaves out may be anything. A network of
+// mode Overlay is made only if hnsNetwork is there. The key master names the
+// adapter of a network that is made, except for NAT, which is on none.
+//
 // # Locks and time
 //
-// One lock per sandbox, taken with the verb's deadline and dropped by the
+// One lock per sandbox, and one per network that is only taken to make it. That
+// of a sandbox is taken with the verb's deadline and dropped by the
 // operating system if the plugin dies; its file goes when the verb is over. A
 // call to HNS that hangs holds up its own sandbox alone. The deadline is the
 // configuration's "timeout", a duration such as "45s"; [DefaultTimeout] if it is
@@ -51,13 +69,18 @@
 // Besides CNI's own (cniVersion, name, type, ipam, dns, capabilities,
 // runtimeConfig, prevResult): apiVersion (2, or absent), policies,
 // endpointMacPrefix, ipMasq, ipMasqNetwork, loopbackDSR as upstream;
-// ipMasqNetworks (a list, for more than one cluster network), timeout,
-// stateDir, logFile and logLevel of our own. Member names are matched ignoring
+// ipMasqNetworks (a list, for more than one cluster network), hnsNetwork, mode,
+// timeout, stateDir, logFile and logLevel of our own; AdditionalArgs (policies by
+// another name), optionalFlags, additionalRoutes and master of Microsoft's
+// plugins. Member names are matched ignoring
 // case; one that is there in two spellings is an error, and for DEL, and of what
 // the runtime puts in, the exact one counts. Other keys are left alone.
 //
-// Capabilities: portMappings and dns; ips and ipRanges if there is an IPAM
-// plugin to serve them. What the runtime passes of any other is an error.
+// Capabilities: portMappings, for TCP and UDP, in all modes but Transparent; dns;
+// mac; ips, which IPAM must give or, without IPAM, HNS; ipRanges if there is an
+// IPAM plugin to serve them; and of bandwidth the egress rate, for HNS limits
+// what leaves a pod and nothing else. What the runtime passes of any other is an
+// error, since the pod would run without it.
 //
 // Policies are those of HNS schema 2, or of v1, which are flat: OutBoundNAT,
 // ROUTE or SDNROUTE, PA and NAT are converted, others refused. Host bits of

@@ -112,6 +112,7 @@ func code(err error, fromPlugin *types.Error) uint {
 	var config *ipam.ConfigError
 	var failed *hns.Error
 	var file *fs.PathError
+	var lacks *hns.FeatureError
 	switch {
 	case errors.As(err, &own):
 		return own.Code
@@ -126,7 +127,7 @@ func code(err error, fromPlugin *types.Error) uint {
 		return codeUnknownContainer // the namespace is the sandbox
 	case errors.As(err, &file):
 		return codeIO
-	case errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, hns.ErrInvalidPolicy), errors.Is(err, ipam.ErrPluginNotFound):
+	case errors.As(err, &lacks), errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, hns.ErrInvalidPolicy), errors.Is(err, ipam.ErrPluginNotFound):
 		return codeInvalidConfig
 	}
 	return types.ErrInternal

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sort"
 	"sync"
 
@@ -24,6 +25,7 @@ type fakeIPAM struct {
 
 	mu      sync.Mutex
 	subnets []netip.Prefix
+	avoid   []netip.Addr              // which it never gives
 	books   map[string][]ipam.Address // by container and interface
 	calls   []string
 	configs [][]byte
@@ -125,7 +127,7 @@ func (f *fakeIPAM) free(subnet netip.Prefix) (ipam.Address, error) {
 	}
 	first := subnet.Addr().Next()
 	for a := first.Next().Next(); subnet.Contains(a); a = a.Next() {
-		if !taken[a] {
+		if !taken[a] && !slices.Contains(f.avoid, a) {
 			return ipam.Address{Prefix: netip.PrefixFrom(a, subnet.Bits()), Gateway: first}, nil
 		}
 	}

@@ -131,7 +131,7 @@ func (p *Plugin) reconcile(ctx context.Context, args *skel.CmdArgs, live []ipam.
 	if err := c.invalid([]error{c.otherErr, c.ipamErr}); err != nil {
 		return rep, err
 	}
-	if err := p.checkMode(); err != nil {
+	if p, err = p.forConfig(c); err != nil {
 		return rep, err
 	}
 	log, closeLog, _ := openLog(c) // no reason to keep what is stale

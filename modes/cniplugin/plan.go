@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/errlist"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
 )
@@ -29,6 +32,11 @@ func (r *run) plan(ctx context.Context, lease *ipam.Lease) (*hns.Endpoint, error
 		return nil, r.unplanned(err)
 	}
 	e.Routes = append(e.Routes, extraRoutes(lease.Routes, e)...)
+	for _, rt := range r.Config.Routes {
+		if !slices.Contains(e.Routes, rt) {
+			e.Routes = append(e.Routes, rt)
+		}
+	}
 	if r.p.Hooks.BeforeCreate != nil {
 		if err := safely("hook BeforeCreate", func() error { return r.p.Hooks.BeforeCreate(ctx, &r.Pod, e) }); err != nil {
 			return nil, err
@@ -37,15 +45,27 @@ func (r *run) plan(ctx context.Context, lease *ipam.Lease) (*hns.Endpoint, error
 	return e, nil
 }
 
-// planWithoutAddress finds what is wrong whatever the address will be.
-func (r *run) planWithoutAddress() error {
-	in, err := r.intent(&ipam.Lease{})
-	if err != nil {
-		return err
+// planWithoutAddress finds what is wrong whatever the address will be, and returns
+// the endpoint as far as it is known.
+func (r *run) planWithoutAddress() (*hns.Endpoint, error) {
+	lease := r.asked()
+	known := lease != nil
+	if !known {
+		lease = &ipam.Lease{}
 	}
-	in.GatewayRule, in.MACPrefix = modes.GatewayDefault, "" // these do depend on it
-	_, err = modes.PlanPodEndpoint(in)
-	return r.unplanned(err)
+	in, err := r.intent(lease)
+	if err != nil {
+		return nil, err
+	}
+	if !known && r.hasIPAM() {
+		// These depend on the address, and there will be one.
+		in.GatewayRule, in.MACPrefix, in.Gateways = modes.GatewayDefault, "", nil
+		if m, _ := modes.ModeOf(in.Network.Type); m == modes.L2Tunnel {
+			in.Network.Type = hns.L2Bridge // alike, but for addresses of HNS
+		}
+	}
+	e, err := modes.PlanPodEndpoint(in)
+	return e, r.unplanned(err)
 }
 
 func (r *run) unplanned(err error) error {
@@ -56,33 +76,110 @@ func (r *run) unplanned(err error) error {
 	if errors.Is(err, modes.ErrNotReady) && hns.FieldErrors(err) == nil {
 		code = codeTryAgain
 	}
-	return &Error{Code: code, Err: fmt.Errorf("endpoint %q on network %q: %w", r.EndpointName, r.Network.Name, err)}
+	return &Error{Code: code, Err: fmt.Errorf("endpoint %q on network %q: %w", r.EndpointName, r.Network.Name, errlist.Join(repath(err, r.configPath)...))}
+}
+
+// configPath is where the configuration has what a path of the planner's intent,
+// or of its endpoint, is about.
+func (r *run) configPath(path string) string {
+	head, rest, _ := strings.Cut(path, "[")
+	index, tail, _ := strings.Cut(rest, "]")
+	i, err := strconv.Atoi(index)
+	at := func(paths []string) string {
+		if err != nil || i < 0 || i >= len(paths) {
+			return path
+		}
+		return paths[i] + tail
+	}
+	c := r.Config
+	switch head {
+	case "Policies":
+		return at(r.paths)
+	case "Gateways":
+		if len(c.Gateways) > 0 {
+			return at(c.gatewayPaths)
+		}
+	case "Addresses":
+		if len(c.IPs) > 0 && !r.hasIPAM() {
+			return at(c.ipPaths)
+		}
+	case "MAC":
+		return "runtimeConfig.mac"
+	case "MACPrefix":
+		return "endpointMacPrefix"
+	case "GatewayRule":
+		if c.HostGateway {
+			return "optionalFlags.forceBridgeGateway"
+		}
+	}
+	return path
+}
+
+// requireEndpoint asks for what HNS must have for the endpoint. An HNS without
+// schema 2 has not even shown the network.
+func (r *run) requireEndpoint(ctx context.Context, e *hns.Endpoint) error {
+	for _, q := range modes.EndpointRequirements(r.p.Mode, e) {
+		if q.Feature.Name == hns.FeatureV2API.Name {
+			continue
+		}
+		if err := r.require(ctx, q, fmt.Sprintf("endpoint %q", r.EndpointName), r.configPath); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) intent(lease *ipam.Lease) (modes.PodIntent, error) {
 	var addresses []netip.Prefix
-	var gateways []netip.Addr
+	var given []netip.Addr
 	for _, a := range lease.Addresses {
 		addresses = append(addresses, a.Prefix)
 		if a.Gateway.IsValid() {
-			gateways = append(gateways, a.Gateway)
+			given = append(given, a.Gateway)
 		}
 	}
-	ports, err := r.ports(addresses)
+	policies, paths, err := r.policies(addresses)
 	if err != nil {
 		return modes.PodIntent{}, invalidConfig(err)
 	}
+	r.paths = paths
 	network := *r.Network
-	if m, _ := modes.ModeOf(network.Type); m == modes.L2Tunnel {
-		network.Type = hns.L2Bridge // pods are made alike on both
+	if m, _ := modes.ModeOf(network.Type); m == modes.L2Tunnel && r.p.Mode == modes.L2Bridge {
+		network.Type = hns.L2Bridge // win-bridge makes pods alike on both
+	}
+	rule, gateways := r.gateway()
+	if gateways == nil {
+		gateways = given
 	}
 	dns := r.dns(lease)
 	return modes.PodIntent{
-		Name: r.EndpointName, Network: &network, Addresses: addresses, Gateways: gateways,
-		GatewayRule: r.p.Gateway, MACPrefix: r.Config.MACPrefix,
+		Name: r.EndpointName, Network: &network, Addresses: addresses, Gateways: r.ofFamilies(gateways, addresses),
+		GatewayRule: rule, MACPrefix: r.Config.MACPrefix, MAC: r.Config.MAC,
 		DNS: hns.DNS{Domain: dns.Domain, Search: dns.Search, ServerList: dns.Nameservers, Options: dns.Options},
-		NAT: r.nat(), Policies: append(slices.Clone(r.Config.Policies), ports...), LoopbackDSR: r.dsr,
+		NAT: r.nat(), Policies: policies, LoopbackDSR: r.dsr,
 	}, nil
+}
+
+// ofFamilies leaves out the gateways of a family that the pod has no address of:
+// IPAM need not give both families to every pod.
+func (r *run) ofFamilies(gateways []netip.Addr, addresses []netip.Prefix) []netip.Addr {
+	if len(addresses) == 0 {
+		return gateways
+	}
+	return slices.DeleteFunc(slices.Clone(gateways), func(g netip.Addr) bool {
+		return !slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == g.Is4() })
+	})
+}
+
+// policies are the configured ones, those of the port mappings and the limit, and
+// where in the configuration each comes from.
+func (r *run) policies(addresses []netip.Prefix) ([]hns.EndpointPolicy, []string, error) {
+	ports, portPaths, err := r.ports(addresses)
+	if err != nil {
+		return nil, nil, err
+	}
+	ps, paths := r.Config.limited(slices.Concat(r.Config.Policies, ports), slices.Concat(r.Config.policyPaths, portPaths))
+	return ps, paths, nil
 }
 
 // dns is what the pod gets: each field from the runtime, else the configuration,
@@ -104,9 +201,14 @@ func (r *run) dns(lease *ipam.Lease) types.DNS {
 
 // askDSR notes whether the endpoint gets loopback DSR. On an HNS without it the
 // policy eats the node's ports (containernetworking/plugins#613), so it is left
-// out and the log says so.
+// out and the log says so. So too in a mode without services, where there is
+// nothing for it to do.
 func (r *run) askDSR(ctx context.Context) error {
 	if !r.Config.LoopbackDSR {
+		return nil
+	}
+	if rule := r.p.Mode.Rule(modes.OnLoadBalancer, ""); rule.Verdict == modes.Forbidden {
+		r.Log.Warn("loopbackDSR left out", "reason", "it is for services, and "+rule.Reason)
 		return nil
 	}
 	err := r.Client.Require(ctx, hns.FeatureDSR)
@@ -120,7 +222,7 @@ func (r *run) askDSR(ctx context.Context) error {
 
 // ports makes the policies of the port mappings, for the families that the pod
 // has, or may get from HNS.
-func (r *run) ports(addresses []netip.Prefix) ([]hns.EndpointPolicy, error) {
+func (r *run) ports(addresses []netip.Prefix) (ps []hns.EndpointPolicy, paths []string, err error) {
 	if len(addresses) == 0 {
 		for _, s := range r.Network.Subnets() {
 			addresses = append(addresses, s.Prefix)
@@ -130,7 +232,7 @@ func (r *run) ports(addresses []netip.Prefix) ([]hns.EndpointPolicy, error) {
 	for _, a := range addresses {
 		v4, v6 = v4 || a.Addr().Is4(), v6 || a.Addr().Is6()
 	}
-	return portPolicies(r.Config.PortMappings, v4, v6)
+	return r.Config.portPolicies(v4, v6)
 }
 
 // nat says whether the pod's traffic to the outside is translated, and what is
@@ -138,11 +240,11 @@ func (r *run) ports(addresses []netip.Prefix) ([]hns.EndpointPolicy, error) {
 // gives both, and an ipMasq of false means no (kubernetes-sigs/sig-windows-tools#104).
 func (r *run) nat() *modes.NATIntent {
 	c := r.Config
-	want := r.p.Mode == modes.L2Bridge && len(c.MasqueradeExceptions) > 0
+	want := (r.p.Mode == modes.L2Bridge || r.p.Mode == modes.L2Tunnel) && len(c.MasqueradeExceptions) > 0
 	if c.Masquerade != nil {
 		want = *c.Masquerade
 	}
-	if !want {
+	if !want || r.p.Mode == modes.NAT { // WinNAT translates everything
 		return nil
 	}
 	n := &modes.NATIntent{Exceptions: slices.Clone(c.MasqueradeExceptions)}

@@ -13,12 +13,11 @@ import (
 	"github.com/hnskit/hnskit/hns"
 )
 
-// policies reads the key policies: a list of {"name": "EndpointPolicy",
-// "value": …}, each value a policy of HNS schema 2 or one of v1, which is flat
-// and has other names.
-func (p *configParser) policies(raw json.RawMessage) []hns.EndpointPolicy {
-	var out []hns.EndpointPolicy
-	p.list("policies", raw, func(path string, raw json.RawMessage) {
+// policies reads the key policies, or Microsoft's AdditionalArgs, which is the
+// same: a list of {"name": "EndpointPolicy", "value": …}, each value a policy of
+// HNS schema 2 or one of v1, which is flat and has other names.
+func (p *configParser) policies(c *Config, key string, raw json.RawMessage) {
+	p.list(key, raw, func(path string, raw json.RawMessage) {
 		var entry struct {
 			Name  string          `json:"name"`
 			Value json.RawMessage `json:"value"`
@@ -31,11 +30,11 @@ func (p *configParser) policies(raw json.RawMessage) []hns.EndpointPolicy {
 			p.complain(path+".name", entry.Name, errors.New("only EndpointPolicy is known"))
 		default:
 			if pol := p.policy(path+".value", entry.Value); pol != nil {
-				out = append(out, pol)
+				c.Policies = append(c.Policies, pol)
+				c.policyPaths = append(c.policyPaths, path+".value")
 			}
 		}
 	})
-	return out
 }
 
 func (p *configParser) policy(path string, raw json.RawMessage) hns.EndpointPolicy {

@@ -74,15 +74,19 @@ func (p *configParser) port(path string, n int) uint16 {
 }
 
 // portPolicies makes one PortMapping policy for each mapping and each of the
-// pod's families that it is for. A mapping for a family the pod has not is an
-// error.
-func portPolicies(mappings []PortMapping, v4, v6 bool) ([]hns.EndpointPolicy, error) {
-	var out []hns.EndpointPolicy
-	for _, m := range mappings {
+// pod's families that it is for, and with AllowMappedPorts an ACL that lets it
+// in. A mapping for a family the pod has not is an error. paths has where each
+// policy comes from.
+func (c *Config) portPolicies(v4, v6 bool) (out []hns.EndpointPolicy, paths []string, err error) {
+	var always hns.NATFlags
+	if c.LocalRoutedPorts {
+		always = hns.NATLocalRoutedVIP
+	}
+	for _, m := range c.PortMappings {
 		any4 := v4 && (!m.HostIP.IsValid() || m.HostIP.Is4())
 		any6 := v6 && (!m.HostIP.IsValid() || m.HostIP.Is6())
 		if !any4 && !any6 {
-			return nil, &hns.FieldError{Path: m.path + ".hostIP", Value: m.HostIP.String(),
+			return nil, nil, &hns.FieldError{Path: m.path + ".hostIP", Value: m.HostIP.String(),
 				Reason: "the pod has no address of that family"}
 		}
 		for _, f := range []struct {
@@ -92,8 +96,17 @@ func portPolicies(mappings []PortMapping, v4, v6 bool) ([]hns.EndpointPolicy, er
 			if !f.want {
 				continue
 			}
-			out = append(out, hns.PortMapping{Protocol: hns.Protocol(m.Protocol), InternalPort: m.ContainerPort, ExternalPort: m.HostPort, VIP: m.HostIP, Flags: f.flags})
+			out = append(out, hns.PortMapping{Protocol: hns.Protocol(m.Protocol), InternalPort: m.ContainerPort, ExternalPort: m.HostPort, VIP: m.HostIP, Flags: f.flags | always})
+			paths = append(paths, m.path)
+		}
+		if c.AllowMappedPorts {
+			out = append(out, hns.ACL{Protocols: []string{fmt.Sprint(m.Protocol)}, Action: hns.ACLAllow, Direction: hns.In,
+				LocalPorts: []string{fmt.Sprint(m.ContainerPort)}, Priority: mappedPortPriority})
+			paths = append(paths, m.path)
 		}
 	}
-	return out, nil
+	return out, paths, nil
 }
+
+// mappedPortPriority is that of the ACLs of AllowMappedPorts, as sdnbridge has it.
+const mappedPortPriority = 1000

@@ -55,7 +55,14 @@ func (r *run) reserve() ([]byte, error) {
 					r.Network.Name, subnetTexts(r.Network))})
 			continue
 		}
-		for _, a := range modes.Reserved(r.p.Mode, s.Prefix, r.p.Gateway, s.Gateway()) {
+		rule, gateways := r.gateway()
+		var extra []modes.ReservedAddress
+		for _, g := range gateways {
+			if s.Prefix.Contains(g) {
+				extra = append(extra, modes.ReservedAddress{Addr: g, Why: "the pods' gateway"})
+			}
+		}
+		for _, a := range modes.Reserved(r.p.Mode, s.Prefix, rule, s.Gateway(), extra...) {
 			taken = append(taken, ipam.Reservation{Address: a.Addr, Reason: a.Why})
 		}
 	}

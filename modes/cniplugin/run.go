@@ -3,7 +3,6 @@ package cniplugin
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -27,14 +26,12 @@ type run struct {
 	args  *skel.CmdArgs
 	start time.Time
 	dsr   bool     // loopback DSR is wanted, and this HNS has it
+	paths []string // of the planned policies, in the configuration
 	end   []func() // undone in reverse when the verb is over
 }
 
 // precheck is what ADD and CHECK can know to be wrong before they do anything.
 func (p *Plugin) precheck(args *skel.CmdArgs, c *Config) error {
-	if err := p.checkMode(); err != nil {
-		return err
-	}
 	if err := checkContainerID(args.ContainerID); err != nil {
 		return err
 	}
@@ -45,17 +42,31 @@ func (p *Plugin) precheck(args *skel.CmdArgs, c *Config) error {
 	return p.checkConfig(c)
 }
 
-func (p *Plugin) checkMode() error {
-	if p.Mode != modes.L2Bridge && p.Mode != modes.Overlay {
-		return fmt.Errorf("plugin %q: mode %q: %w", p.Name, p.Mode, hns.ErrUnsupported)
+// forConfig returns the plugin with the mode that it has for this configuration:
+// its own, which the configuration may confirm, or, if it has none, the
+// configuration's. The name of the plugin says nothing of the mode
+// (microsoft/SDN#238).
+func (p *Plugin) forConfig(c *Config) (*Plugin, error) {
+	mode, err := modes.ParseMode(string(p.Mode))
+	switch {
+	case p.Mode == "" && c.Mode == "":
+		return nil, c.invalid([]error{&hns.FieldError{Path: "mode", Reason: "missing; the plugin serves several"}})
+	case p.Mode == "":
+		mode = c.Mode
+	case err != nil:
+		return nil, fmt.Errorf("plugin %q: mode %q: %w: %w", p.Name, p.Mode, err, hns.ErrUnsupported)
+	case c.Mode != "" && c.Mode != mode && !(c.Mode == modes.L2Tunnel && mode == modes.L2Bridge):
+		return nil, c.invalid([]error{&hns.FieldError{Path: "mode", Value: string(c.Mode), Reason: fmt.Sprintf("%s serves %s", p.Name, mode)}})
 	}
-	return nil
+	here := *p
+	here.Mode = mode
+	return &here, nil
 }
 
-// checkConfig finds keys that the plugin's mode has not, and what the IPAM plugin
-// would refuse.
+// checkConfig finds what the plugin's mode has not, and what the IPAM plugin would
+// refuse.
 func (p *Plugin) checkConfig(c *Config) error {
-	var bad []error
+	bad := c.checkCapabilities(p.Mode)
 	if c.MACPrefix != "" && p.Mode != modes.Overlay {
 		bad = append(bad, &hns.FieldError{Path: "endpointMacPrefix", Value: c.MACPrefix,
 			Reason: fmt.Sprintf("is for %s networks; on %s HNS chooses the MAC address", modes.Overlay, p.Mode)})
@@ -169,6 +180,10 @@ func (p *Plugin) containerOf(endpoint, network string) (containerID string, ok b
 // hasIPAM reports whether somebody other than HNS gives addresses.
 func (r *run) hasIPAM() bool { return r.p.IPAM != nil || r.Config.IPAMType != "" }
 
+// noAddressOK reports whether a pod may do without an address that IPAM or HNS
+// gives: on a Transparent network it may ask the DHCP server of the physical one.
+func (r *run) noAddressOK() bool { return r.p.Mode == modes.Transparent }
+
 func (p *Plugin) ipam() ipam.IPAM {
 	if p.IPAM != nil {
 		return p.IPAM
@@ -180,7 +195,7 @@ func (p *Plugin) ipam() ipam.IPAM {
 func (r *run) ipamRequest(config []byte) ipam.Request {
 	return ipam.Request{
 		ContainerID: r.ContainerID, Netns: r.args.Netns, IfName: r.IfName, Args: r.Args,
-		PluginPath: filepath.SplitList(r.args.Path), Config: config,
+		PluginPath: filepath.SplitList(r.args.Path), Config: config, NoAddressOK: r.noAddressOK(),
 	}
 }
 
@@ -190,38 +205,4 @@ func (r *run) release(ctx context.Context, config []byte) error {
 		return nil
 	}
 	return safely("ipam", func() error { return r.p.ipam().Release(ctx, r.ipamRequest(config)) })
-}
-
-// findNetwork returns the HNS network of the configuration's name. One that is
-// missing may be made any moment by the node's agent, so it is "try again".
-func (r *run) findNetwork(ctx context.Context) error {
-	n, err := r.Client.Networks.ByName(ctx, r.Config.Name)
-	if errors.Is(err, hns.ErrNotFound) {
-		return &Error{Code: codeTryAgain, Err: fmt.Errorf("name: %w%s", err, r.networksThere(ctx))}
-	}
-	if err != nil {
-		return err
-	}
-	if m, ok := modes.ModeOf(n.Type); !ok || m != r.p.Mode && !(m == modes.L2Tunnel && r.p.Mode == modes.L2Bridge) {
-		return invalidConfig(&hns.FieldError{Path: "name", Value: n.Name,
-			Reason: fmt.Sprintf("the HNS network is of type %s, and %s serves %s", n.Type, r.p.Name, r.p.Mode)})
-	}
-	r.Network = n
-	return nil
-}
-
-// networksThere helps with the usual cause: flanneld named the network otherwise.
-func (r *run) networksThere(ctx context.Context) string {
-	all, err := r.Client.Networks.List(ctx)
-	switch {
-	case err != nil:
-		return ""
-	case len(all) == 0:
-		return "; HNS has no networks"
-	}
-	var names []string
-	for _, n := range all {
-		names = append(names, fmt.Sprintf("%q (%s)", n.Name, n.Type))
-	}
-	return "; HNS has " + strings.Join(names, ", ")
 }

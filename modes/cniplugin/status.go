@@ -8,7 +8,9 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 
+	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/ipam"
+	"github.com/hnskit/hnskit/modes"
 )
 
 // Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served. It
@@ -20,7 +22,7 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.checkMode(); err != nil {
+	if p, err = p.forConfig(c); err != nil {
 		return err
 	}
 	if err := p.checkConfig(c); err != nil {
@@ -49,13 +51,35 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	return &Error{Code: code, Err: err}
 }
 
-// ready does what an ADD does before it changes anything, and asks IPAM.
+// ready does what an ADD does before it changes anything, and asks IPAM. A network
+// that the next ADD will make is as good as there.
 func (r *run) ready(ctx context.Context) error {
-	if err := r.findNetwork(ctx); err != nil {
+	s, err := r.lookAtNetwork(ctx)
+	if err != nil {
 		return err
 	}
-	if err := r.planWithoutAddress(); err != nil {
+	if s != nil && s.missing != nil {
+		if !s.said.creates(r.p.Mode) {
+			return r.networkMissing(ctx, s.missing)
+		}
+		if err := r.requireNetwork(ctx, s); err != nil {
+			return err
+		}
+		planned := *s.whole
+		planned.ID = hns.ID{1} // a stand-in: endpoints are planned on networks that are there
+		r.Network = &planned
+	}
+	e, err := r.planWithoutAddress()
+	if s != nil && s.missing != nil && errors.Is(err, modes.ErrNotReady) && hns.FieldErrors(err) == nil {
+		err = nil // HNS fills it in when the network is made
+	}
+	if err != nil {
 		return err
+	}
+	if e != nil {
+		if err := r.requireEndpoint(ctx, e); err != nil {
+			return err
+		}
 	}
 	config, err := r.reserve()
 	if err != nil {
@@ -64,13 +88,13 @@ func (r *run) ready(ctx context.Context) error {
 	if !r.hasIPAM() {
 		return nil
 	}
-	s, ok := r.p.ipam().(ipam.StatusChecker)
+	checker, ok := r.p.ipam().(ipam.StatusChecker)
 	if !ok {
 		return nil
 	}
 	req := r.ipamRequest(config)
 	req.ContainerID, req.IfName, req.Netns, req.Args = "", "", "", ""
-	err = safely("ipam", func() error { return s.Status(ctx, req) })
+	err = safely("ipam", func() error { return checker.Status(ctx, req) })
 	if errors.Is(err, errors.ErrUnsupported) { // nobody can tell, which is no reason against it
 		return nil
 	}

@@ -152,7 +152,11 @@ func (p *configParser) runtime(raw json.RawMessage, c *Config) {
 			c.ipRanges = v
 			c.forIPAM = append(c.forIPAM, name)
 		case "ips":
-			c.forIPAM = append(c.forIPAM, name)
+			p.ips(c, path, v)
+		case "mac":
+			c.MAC = p.mac(path, v)
+		case "bandwidth":
+			p.bandwidth(c, path, v)
 		default:
 			p.complain(path, shorten(v), errors.New("this plugin does not serve the capability"))
 		}
