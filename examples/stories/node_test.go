@@ -42,14 +42,17 @@ func (n *node) open() (*emulator.HNS, *hns.Client, error) {
 	return h, hns.New(h, nil), err
 }
 
-// cmdNode makes a network: node l2bridge|overlay NAME PREFIX...
+// cmdNode makes a network: node MODE NAME PREFIX...
 func cmdNode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: node l2bridge|overlay NAME PREFIX...")
+		ts.Fatalf("usage: node l2bridge|l2tunnel|overlay|transparent|nat NAME PREFIX...")
 	}
 	mode, err := modes.ParseMode(args[0])
 	ts.Check(err)
-	in := modes.NetworkIntent{Mode: mode, Name: args[1], Adapter: "Ethernet"}
+	in := modes.NetworkIntent{Mode: mode, Name: args[1]}
+	if mode != modes.NAT { // which is on none
+		in.Adapter = "Ethernet"
+	}
 	for _, a := range args[2:] {
 		p, err := netip.ParsePrefix(a)
 		ts.Check(err)
@@ -105,7 +108,7 @@ func (n *node) namespace(ts *testscript.TestScript, pod string) string {
 
 // cmdHNS does something to HNS behind the plugins' back, or shows what is there.
 func cmdHNS(ts *testscript.TestScript, neg bool, args []string) {
-	const usage = "usage: hns show|detach NAME | hns delete network|endpoint|namespace NAME | hns put FILE | hns set NAME MEMBER JSON | hns reboot|restart"
+	const usage = "usage: hns show|detach NAME | hns network NAME | hns delete network|endpoint|namespace NAME | hns put FILE | hns set NAME MEMBER JSON | hns reboot|restart"
 	if neg || len(args) == 0 {
 		ts.Fatalf(usage)
 	}
@@ -115,6 +118,8 @@ func cmdHNS(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case args[0] == "show" && len(args) == 2:
 		ts.Check(n.show(ts, c, args[1]))
+	case args[0] == "network" && len(args) == 2:
+		ts.Check(showNetwork(ts, c, args[1]))
 	case args[0] == "detach" && len(args) == 2:
 		ts.Check(n.detach(c, args[1]))
 	case args[0] == "set" && len(args) == 4:
@@ -201,6 +206,23 @@ func (n *node) show(ts *testscript.TestScript, c *hns.Client, name string) error
 		if strings.EqualFold(id, doc.HostComputeNamespace) {
 			fmt.Fprintf(w, "in the namespace of %s\n", pod)
 		}
+	}
+	return nil
+}
+
+// showNetwork prints a network, one thing a line.
+func showNetwork(ts *testscript.TestScript, c *hns.Client, name string) error {
+	net, err := c.Networks.ByName(context.Background(), name)
+	if err != nil {
+		return err
+	}
+	w := ts.Stdout()
+	fmt.Fprintf(w, "type %s\n", net.Type)
+	for _, s := range net.Subnets() {
+		fmt.Fprintf(w, "subnet %s gateway %s\n", s.Prefix, s.Gateway())
+	}
+	for _, p := range net.Policies {
+		fmt.Fprintf(w, "policy %s\n", p.PolicyType())
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type programs struct {
 var built programs
 
 func TestMain(m *testing.M) {
-	testscript.Main(builder{m}, map[string]func(){"fake-delegate": fakeDelegate})
+	testscript.Main(builder{m}, map[string]func(){"fake-delegate": fakeDelegate, "any-mode": anyMode})
 }
 
 // builder builds the programs before the tests, and in the test process alone:
@@ -55,7 +55,7 @@ func (b builder) Run() int {
 }
 
 func build(ctx context.Context, dir string) (p programs, err error) {
-	for _, name := range []string{"flannel", "win-bridge", "win-overlay"} {
+	for _, name := range []string{"flannel", "win-bridge", "win-overlay", "nat", "custom-plugin"} {
 		if _, err := toolbuild.Local(ctx, "./examples/"+name, dir); err != nil {
 			return p, err
 		}
