@@ -1,5 +1,6 @@
 // Command flannel is flannel's CNI plugin for Windows nodes. Delegates of type
-// win-bridge and win-overlay run in this process; others are executed.
+// win-bridge and win-overlay, and of Microsoft's sdnbridge and sdnoverlay, run in
+// this process; others are executed.
 package main
 
 import (
@@ -10,7 +11,11 @@ import (
 )
 
 func main() {
-	bridge := &cniplugin.Plugin{Name: "win-bridge", Mode: modes.L2Bridge, Open: hnsopen.Open}
-	overlay := &cniplugin.Plugin{Name: "win-overlay", Mode: modes.Overlay, Open: hnsopen.Open}
-	(&flannel.Plugin{Delegates: []*cniplugin.Plugin{bridge, overlay}}).Main()
+	delegate := func(name string, mode modes.Mode) *cniplugin.Plugin {
+		return &cniplugin.Plugin{Name: name, Mode: mode, Open: hnsopen.Open}
+	}
+	(&flannel.Plugin{Delegates: []*cniplugin.Plugin{
+		delegate("win-bridge", modes.L2Bridge), delegate("win-overlay", modes.Overlay),
+		delegate("sdnbridge", modes.L2Bridge), delegate("sdnoverlay", modes.Overlay),
+	}}).Main()
 }
