@@ -21,13 +21,14 @@
 //   - hns/hnstest: the conformance suite that any backend must pass.
 //   - modes: the five network modes (L2Bridge, L2Tunnel, Overlay, Transparent,
 //     NAT) as data and rules, and planners from an intent to documents.
-//   - modes/cniplugin: ADD, CHECK, DEL, STATUS and VERSION for a mode,
+//   - modes/cniplugin: ADD, CHECK, DEL, GC, STATUS and VERSION for a mode,
 //     with hooks.
 //   - modes/cniplugin/flannel: flannel's meta-plugin as a library.
 //   - ipam: address maths, reserved addresses, host-local's configuration, and
 //     delegation to an IPAM plugin.
 //   - subnetenv: flannel's subnet.env; subnetenv/delegate makes the delegate's
 //     configuration from it.
-//   - examples: the plugins win-bridge, win-overlay and flannel, a tour that runs
-//     anywhere, and stories of whole pod lives as scripts.
+//   - examples: the plugins win-bridge, win-overlay, flannel and nat, a plugin of
+//     one's own, a tour that runs anywhere, and stories of whole pod lives as
+//     scripts.
 package hnskit
