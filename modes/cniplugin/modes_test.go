@@ -31,7 +31,7 @@ var intents = map[modes.Mode]modes.NetworkIntent{
 // newMode makes a node with a network of the mode, and a plugin for it.
 func newMode(tb testing.TB, m modes.Mode, opts *emulator.Options) *node {
 	n := newNode(tb, opts, "win-"+strings.ToLower(string(m)), intents[m])
-	n.ipam.avoid = []netip.Addr{netip.MustParseAddr("10.50.4.3")} // Azure's own
+	n.ipam.avoid = azureAddresses
 	return n
 }
 
@@ -272,3 +272,6 @@ func addresses(res *types100.Result) []netip.Prefix {
 // natResult is the result of an ADD that never was.
 var natResult = &types100.Result{CNIVersion: types100.ImplementedSpecVersion, Interfaces: []*types100.Interface{{Name: "eth0", Sandbox: "x"}},
 	IPs: []*types100.IPConfig{{Interface: types100.Int(0), Address: net.IPNet{IP: net.IPv4(10, 4, 0, 7), Mask: net.CIDRMask(24, 32)}}}}
+
+// azureAddresses are those that Azure keeps back, and fakeIPAM would give.
+var azureAddresses = []netip.Addr{netip.MustParseAddr("10.50.4.3")}
