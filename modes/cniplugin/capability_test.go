@@ -14,7 +14,8 @@ import (
 )
 
 // Port mappings in every mode that has them, and an error with their path in the
-// one that has not (containernetworking/plugins#530: they were left out).
+// one that has not (containernetworking/plugins#530, containernetworking/plugins#475:
+// they were left out).
 func TestPortMappingsInEveryMode(t *testing.T) {
 	ports := `"runtimeConfig": {"portMappings": [{"hostPort": 8088, "containerPort": 80, "protocol": "tcp"}, {"hostPort": 0, "containerPort": 81},
 		{"hostPort": 8089, "containerPort": 53, "protocol": "UDP", "hostIP": "192.0.2.10"}]}`

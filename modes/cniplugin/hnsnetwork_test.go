@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
-	"github.com/hnskit/hnskit/hns/emulator"
-	"github.com/hnskit/hnskit/internal/filelock"
 	"github.com/hnskit/hnskit/modes"
+	"github.com/hnskit/hnskit/modes/cniplugin"
 )
 
 // A network that is missing is made as the configuration says, once, and stays
@@ -211,6 +207,8 @@ func TestDrift(t *testing.T) {
 		{"length, as containerd's script gets it wrong", modes.NAT, `"ipam": {"subnet": "172.30.0.0/12", "routes": [{"GW": "172.30.0.1"}]}`,
 			[]string{"172.16.0.0/12", "172.30.0.0/20"}},
 		{"gateway", modes.NAT, `"ipam": {"subnet": "172.30.0.0/20", "routes": [{"GW": "172.30.0.9"}]}`, []string{"172.30.0.9", "172.30.0.1"}},
+		// microsoft/hcsshim#786: a live network gets no second subnet.
+		{"a subnet more", modes.L2Bridge, `"ipam": null, "hnsNetwork": {"subnets": ["10.50.3.0/24", "fd00:50:3::/64"]}`, []string{"fd00:50:3::/64", "10.50.3.0/24"}},
 		{"several", modes.Overlay, `"ipam": null, "hnsNetwork": {"subnets": ["10.60.4.0/24"], "vni": 5000, "gateways": ["10.60.4.9"]}`,
 			[]string{"hnsNetwork", "5000", "4096", "10.60.4.9", "10.60.4.1"}},
 		{"adapter", modes.L2Bridge, `"ipam": null, "hnsNetwork": {"subnets": ["10.50.3.0/24"], "adapter": "Ethernet 2"}`, []string{"Ethernet 2"}},
@@ -275,186 +273,6 @@ func TestDriftOfType(t *testing.T) {
 	}
 }
 
-// Many first pods at once make one network.
-func TestNetworkIsMadeOnce(t *testing.T) {
-	n := bareNode(t, nil, modes.NAT)
-	n.plugin.IPAM = nil
-	conf := `"ipam": {"subnet": "10.4.0.0/24"}`
-	var pods []*pod
-	for i := range 12 {
-		pods = append(pods, n.pod(fmt.Sprintf("sbx-%02d", i)))
-	}
-	var wg sync.WaitGroup
-	errs := make([]error, len(pods))
-	for i, p := range pods {
-		wg.Add(1)
-		go func() { defer wg.Done(); _, errs[i] = p.add(conf) }()
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	creates := 0
-	for _, c := range n.calls() {
-		if c == "create network" {
-			creates++
-		}
-	}
-	if creates != 1 {
-		t.Errorf("%d creates", creates)
-	}
-}
-
-// Somebody without the lock is faster: theirs is taken if it fits, and refused if
-// not (moby/moby#33967).
-func TestNetworkRace(t *testing.T) {
-	for _, subnet := range []string{"10.4.0.0/24", "10.5.0.0/24"} {
-		n := bareNode(t, nil, modes.NAT)
-		n.plugin.IPAM = nil
-		n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Exit: func() {
-			// Another gateway, of which the configuration says nothing.
-			plan, err := modes.PlanNetwork(modes.NetworkIntent{Mode: modes.NAT, Name: "pond", Subnets: prefixes(subnet),
-				Gateways: []netip.Addr{netip.MustParsePrefix(subnet).Addr().Next().Next()}})
-			if err == nil {
-				_, err = hns.New(n.hns, nil).Networks.Create(context.Background(), plan.Network)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		}})
-		_, err := n.pod("sbx-01").add(`"ipam": {"subnet": "10.4.0.0/24"}`)
-		if subnet == "10.4.0.0/24" && err != nil || subnet != "10.4.0.0/24" && !errors.Is(err, hns.ErrDrift) {
-			t.Errorf("theirs has %s: %v", subnet, err)
-		}
-	}
-}
-
-// Networks that HNS will not have: the error names the one in the way
-// (antrea-io/antrea#2213, moby/moby#30280).
-func TestNetworkInTheWay(t *testing.T) {
-	tests := []struct {
-		name    string
-		there   modes.NetworkIntent
-		options *emulator.Options
-		mode    modes.Mode
-		conf    string
-	}{
-		{"on the same adapter", modes.NetworkIntent{Mode: modes.L2Bridge, Name: "first", Subnets: prefixes("10.50.3.0/24"), Adapter: "Ethernet"}, nil,
-			modes.Transparent, `"ipam": null, "hnsNetwork": {"subnets": ["10.70.4.0/24"], "adapter": "Ethernet"}`},
-		{"of the same addresses", modes.NetworkIntent{Mode: modes.NAT, Name: "first", Subnets: prefixes("172.30.0.0/20")}, nil,
-			modes.NAT, `"ipam": {"subnet": "172.30.8.0/24"}`},
-		{"the one NAT network", modes.NetworkIntent{Mode: modes.NAT, Name: "first", Subnets: prefixes("172.30.0.0/20")}, &emulator.Options{SingleNAT: true},
-			modes.NAT, `"ipam": {"subnet": "172.31.0.0/24"}`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			n := bareNode(t, tt.options, tt.mode)
-			n.plugin.IPAM = nil
-			plan, err := modes.PlanNetwork(tt.there)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := n.client.Networks.Create(context.Background(), plan.Network); err != nil {
-				t.Fatal(err)
-			}
-			_, err = n.pod("sbx-01").add(tt.conf)
-			var conflict *hns.ConflictError
-			if !errors.As(err, &conflict) || conflict.Name != "first" || codeOf(err) != 7 {
-				t.Errorf("code %d, %v", codeOf(err), err)
-			}
-		})
-	}
-}
-
-// A name that HNS says is taken and does not show (microsoft/hcsshim#850): an end,
-// and what helps.
-func TestGhostNetwork(t *testing.T) {
-	n := bareNode(t, nil, modes.NAT)
-	n.plugin.IPAM = nil
-	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Code: hns.CodeNetworkExists, Times: 100})
-	_, err := n.pod("sbx-01").add(`"ipam": {"subnet": "10.4.0.0/24"}`)
-	var ghost *hns.GhostError
-	if !errors.As(err, &ghost) || codeOf(err) != 11 || !strings.Contains(err.Error(), "Restart-Service") {
-		t.Errorf("code %d, %v", codeOf(err), err)
-	}
-}
-
-// A plugin that was killed between the create and the policies: the next ADD goes
-// on from there (antrea-io/antrea#5841).
-func TestNetworkHalfMade(t *testing.T) {
-	n := bareNode(t, nil, modes.Overlay)
-	n.plugin.IPAM = nil
-	conf := `"ipam": null, "hnsNetwork": {"subnets": ["10.60.4.0/24"]}`
-	n.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Kind: hns.KindNetwork, Code: hns.CodeInvalidParameter})
-	p := n.pod("sbx-01")
-	if _, err := p.add(conf); err == nil {
-		t.Fatal("the policy could not be added, and ADD went well")
-	}
-	if hns.HasPolicy(n.made().Policies, "HostRoute") {
-		t.Fatal("the fault did not strike")
-	}
-	p.mustAdd(conf)
-	if !hns.HasPolicy(n.made().Policies, "HostRoute") {
-		t.Error("no HostRoute")
-	}
-}
-
-// HNS fills the provider address in late (flannel-io/flannel#1066).
-func TestNetworkNotReady(t *testing.T) {
-	conf := `"ipam": null, "hnsNetwork": {"subnets": ["10.60.4.0/24"]}`
-	n := bareNode(t, &emulator.Options{AddressAfterReads: 3}, modes.Overlay)
-	n.plugin.IPAM = nil
-	n.pod("sbx-01").mustAdd(conf)
-
-	n = bareNode(t, &emulator.Options{AddressAfterReads: -1}, modes.Overlay)
-	n.plugin.IPAM = nil
-	_, err := n.pod("sbx-01").add(conf, `"timeout": "300ms"`)
-	if codeOf(err) != 11 || !strings.Contains(err.Error(), "ProviderAddress") {
-		t.Errorf("code %d, %v", codeOf(err), err)
-	}
-}
-
-// The lock of a network is waited for with the verb's deadline, only by who must
-// make the network.
-func TestNetworkLock(t *testing.T) {
-	n := bareNode(t, nil, modes.NAT)
-	n.plugin.IPAM = nil
-	conf := `"ipam": {"subnet": "10.4.0.0/24"}`
-	lock, err := filelock.Acquire(context.Background(), filepath.Join(n.plugin.StateDir, "locks", "networks", "pond.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := n.pod("sbx-01")
-	if _, err := p.add(conf, `"timeout": "100ms"`); codeOf(err) != 11 || !strings.Contains(err.Error(), "pond") {
-		t.Errorf("code %d, %v", codeOf(err), err)
-	}
-	plan, err := modes.PlanNetwork(modes.NetworkIntent{Mode: modes.NAT, Name: "pond", Subnets: prefixes("10.4.0.0/24")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.client.Networks.Create(context.Background(), plan.Network); err != nil {
-		t.Fatal(err)
-	}
-	p.mustAdd(conf)
-	if err := lock.Release(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// What a network needs of HNS is said before anything is made.
-func TestNetworkGates(t *testing.T) {
-	n := bareNode(t, &emulator.Options{Version: hns.Version{Major: 10, Minor: 2}}, modes.Overlay)
-	_, err := n.pod("sbx-01").add(`"hnsNetwork": {"subnets": ["10.60.4.0/24"], "vxlanPort": 4790}`)
-	if !errors.Is(err, hns.ErrUnsupported) || codeOf(err) != 7 || !strings.Contains(err.Error(), "VxlanPort needs HNS 10.3+") {
-		t.Errorf("code %d, %v", codeOf(err), err)
-	}
-	for _, c := range n.calls() {
-		if strings.HasPrefix(c, "create") {
-			t.Errorf("HNS was asked: %s", c)
-		}
-	}
-}
-
 // Every member that is wrong is named, and all at once.
 func TestBadHNSNetwork(t *testing.T) {
 	tests := []struct {
@@ -497,4 +315,44 @@ func TestBadHNSNetwork(t *testing.T) {
 			t.Errorf("%s: code %d, %v", conf, codeOf(err), err)
 		}
 	}
+}
+
+// FuzzAddMakesNetwork: whatever a configuration says of its network, in whatever
+// mode, no panic; an ADD that fails leaves no pod, no lock and no note, and says
+// why; one that succeeds can be taken back.
+func FuzzAddMakesNetwork(f *testing.F) {
+	for i := range modes.All() {
+		for _, conf := range []string{
+			`"ipam": {"subnet": "10.4.0.0/24", "routes": [{"GW": "10.4.0.1"}, {"dst": "10.9.0.0/16", "gateway": "10.4.0.9"}]}`,
+			`"hnsNetwork": {"subnets": ["10.4.0.0/24"], "gateways": ["10.4.0.254"], "vni": 4097, "vlan": 7, "adapter": "Ethernet", "drift": "keep"}`,
+			`"optionalFlags": {"forceBridgeGateway": true, "loopbackDSR": true}, "additionalRoutes": [{"GW": "fd00::1", "Dst": "::/0"}], "master": "x"`,
+			`"hnsNetwork": {}, "runtimeConfig": {"mac": "02:15:5d:00:00:07", "ips": ["10.4.0.7", "fd00::7/64"], "bandwidth": {"egressRate": 1}}`,
+		} {
+			f.Add(uint8(i), config(`"name": "lake"`, conf))
+		}
+	}
+	f.Fuzz(func(t *testing.T, mode uint8, stdin []byte) {
+		n := bareNode(t, nil, modes.All()[int(mode)%len(modes.All())])
+		n.plugin.Open = func(*hns.Options) (*hns.Client, error) { return n.client, nil }
+		if c, err := cniplugin.ParseConfig(stdin); err == nil && (c.StateDir != "" || c.LogFile != "" || c.Timeout < cniplugin.DefaultTimeout) {
+			t.Skip("writes where it is told to, or gives up when it is told to")
+		} else if err == nil && c.IPAMType == "" {
+			n.plugin.IPAM = nil
+		}
+		p := n.pod("sbx-01")
+		args := p.args(stdin)
+		res, err := n.plugin.Add(context.Background(), args)
+		if err != nil {
+			if left := slices.Concat(n.state(), n.noteFiles()); len(left) > 0 || res != nil || codeOf(err) == 0 {
+				t.Fatalf("%v (code %d, result %v) left %v", err, codeOf(err), res, left)
+			}
+			return
+		}
+		if again, err := n.plugin.Add(context.Background(), args); err != nil || !cmp.Equal(res, again) {
+			t.Errorf("repeated ADD: %v, %v; want %v", again, err, res)
+		}
+		if err := n.plugin.Del(context.Background(), args); err != nil || len(n.state())+len(n.noteFiles()) > 0 {
+			t.Fatalf("DEL: %v, left %v, %v", err, n.state(), n.noteFiles())
+		}
+	})
 }
