@@ -20,7 +20,7 @@ import (
 
 var compareConfig = []cmp.Option{
 	cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}),
-	cmpopts.IgnoreUnexported(cniplugin.Config{}, cniplugin.PortMapping{}),
+	cmpopts.IgnoreUnexported(cniplugin.Config{}, cniplugin.PortMapping{}, cniplugin.HNSNetwork{}),
 	cmpopts.IgnoreFields(cniplugin.Config{}, "Raw"),
 }
 
