@@ -3,7 +3,6 @@ package cniplugin_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -75,121 +74,6 @@ func consistent(t *testing.T, n *node) {
 	}
 }
 
-// addCalls are what an ADD asks of HNS, in order; TestLife holds them.
-var addCalls = []call{
-	{hns.VerbList, hns.KindNetwork}, {hns.VerbCall, hns.KindService}, {hns.VerbList, hns.KindEndpoint},
-	{hns.VerbCreate, hns.KindEndpoint}, {hns.VerbModify, hns.KindNamespace},
-}
-
-var delCalls = []call{{hns.VerbList, hns.KindEndpoint}, {hns.VerbModify, hns.KindNamespace}, {hns.VerbDelete, hns.KindEndpoint}}
-
-// codes are failures of several kinds: refused, gone, unavailable.
-var codes = []hns.Code{hns.CodeAccessDenied, hns.CodeElementNotFound, hns.CodeRPCUnavailable}
-
-// Each call of an ADD fails, before or after its effect. Whatever ADD says, no
-// address is free that HNS has; the DEL that follows leaves nothing
-// (ovn-kubernetes/ovn-kubernetes#390, containernetworking/plugins#286).
-func TestAddWithFaults(t *testing.T) {
-	for _, c := range addCalls {
-		for _, code := range codes {
-			for _, after := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s %s %s after=%v", c.verb, c.kind, code, after), func(t *testing.T) {
-					n, before := faultyNode(t)
-					p := n.pod("sbx-01")
-					n.hns.Inject(emulator.Fault{Verb: c.verb, Kind: c.kind, Code: code, After: after})
-					res, err := p.add(faultConfig)
-					if err == nil {
-						t.Fatalf("succeeded: %v", res)
-					}
-					var e *hns.Error
-					if !errors.As(err, &e) || e.Code != code {
-						t.Errorf("error %v, want the failure of the call", err)
-					}
-					if diff := cmp.Diff(before, n.state()); diff != "" {
-						t.Errorf("ADD left (-before +after):\n%s", diff)
-					}
-					if notes := n.noteFiles(); len(notes) != 1 {
-						t.Errorf("ADD left the notes %v", notes)
-					}
-					delUntilClean(t, p, before)
-				})
-			}
-		}
-	}
-}
-
-// Each call of a DEL fails once: a repeated DEL does the rest.
-func TestDelWithFaults(t *testing.T) {
-	for _, c := range delCalls {
-		for _, code := range codes {
-			for _, after := range []bool{false, true} {
-				if code == hns.CodeElementNotFound && !after {
-					continue // an HNS that says so of what is there cannot be helped
-				}
-				t.Run(fmt.Sprintf("%s %s %s after=%v", c.verb, c.kind, code, after), func(t *testing.T) {
-					n, before := faultyNode(t)
-					p := n.pod("sbx-01")
-					p.mustAdd(faultConfig)
-					n.hns.Inject(emulator.Fault{Verb: c.verb, Kind: c.kind, Code: code, After: after})
-					err := p.del(faultConfig)
-					consistent(t, n)
-					if err == nil {
-						// A detach that failed is no matter once the endpoint is deleted.
-						if diff := cmp.Diff(before, n.state()); diff != "" {
-							t.Errorf("DEL succeeded and left (-before +after):\n%s", diff)
-						}
-						return
-					}
-					delUntilClean(t, p, before)
-				})
-			}
-		}
-	}
-}
-
-// Each call hangs past the deadline. The verb comes back, an address is not free
-// while the endpoint may still come, and the DEL that follows takes what was left.
-// (Azure/azure-container-networking#358, Azure/azure-container-networking#1359,
-// antrea-io/antrea#650)
-func TestHangs(t *testing.T) {
-	for _, c := range addCalls {
-		for _, after := range []bool{false, true} {
-			t.Run(fmt.Sprintf("ADD %s %s after=%v", c.verb, c.kind, after), func(t *testing.T) {
-				n, before := faultyNode(t)
-				p := n.pod("sbx-01")
-				ctx, remove := n.hangs(c, after)
-				var err error
-				quickly(t, func() { _, err = p.addUntil(ctx, faultConfig) })
-				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, hns.ErrOutcomeUnknown) || codeOf(err) != 11 {
-					t.Errorf("code %d, %v; want 11, DeadlineExceeded and ErrOutcomeUnknown", codeOf(err), err)
-				}
-				consistent(t, n)
-				if kept := len(n.ipam.leases()) > 1; kept != (c.verb == hns.VerbCreate && c.kind == hns.KindEndpoint) {
-					t.Errorf("lease kept: %v", kept)
-				}
-				remove()
-				delUntilClean(t, p, before)
-			})
-		}
-	}
-	for _, c := range delCalls {
-		t.Run(fmt.Sprintf("DEL %s %s", c.verb, c.kind), func(t *testing.T) {
-			n, before := faultyNode(t)
-			p := n.pod("sbx-01")
-			p.mustAdd(faultConfig)
-			ctx, remove := n.hangs(c, false)
-			var err error
-			quickly(t, func() { err = p.delUntil(ctx) })
-			if !errors.Is(err, context.DeadlineExceeded) || codeOf(err) != 11 {
-				t.Errorf("code %d, %v; want 11 and DeadlineExceeded", codeOf(err), err)
-			}
-			consistent(t, n)
-			remove()
-			delUntilClean(t, p, before)
-		})
-	}
-}
-
 // The deadline of the configuration.
 func TestTimeout(t *testing.T) {
 	n := newBridge(t, nil)
@@ -210,36 +94,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A create that hangs may come late: until DEL the address stays taken, and
-// whatever came meanwhile goes with it.
-func TestCreateThatComesLate(t *testing.T) {
-	n, before := faultyNode(t)
-	p := n.pod("sbx-01")
-	release := make(chan struct{})
-	late := make(chan hns.LateResult, 1)
-	open := n.plugin.Open
-	n.plugin.Open = func(o *hns.Options) (*hns.Client, error) {
-		o.OnLate = func(r hns.LateResult) { late <- r }
-		return open(o)
-	}
-	ctx, pass := deadline()
-	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Exit: pass})
-	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Hang: release})
-	if _, err := p.addUntil(ctx, faultConfig); err == nil {
-		t.Fatal("succeeded")
-	}
-	close(release)
-	if r := <-late; r.Err != nil {
-		t.Fatal(r.Err)
-	}
-	if len(n.state()) != len(before)+2 {
-		t.Errorf("state %v: want the late endpoint and its lease", n.state())
-	}
-	consistent(t, n)
-	delUntilClean(t, p, before)
-}
-
-// Each step of IPAM fails, before or after its work, or is stopped at the deadline.
+// What ADD says when a step of IPAM fails; that nothing stays is TestFaultSweep's.
 func TestIPAMFaults(t *testing.T) {
 	empty := func(context.Context, func() error, func()) error { return nil }
 	tests := []struct {
@@ -284,29 +139,6 @@ func TestIPAMFaults(t *testing.T) {
 			if tt.left != (len(n.ipam.leases()) == 2) || !tt.left && cmp.Diff(alone, state) != "" {
 				t.Errorf("ADD left (-before +after):\n%s", cmp.Diff(alone, state))
 			}
-			delUntilClean(t, p, alone)
-		})
-	}
-}
-
-// DEL's IPAM fails (upstream's win-bridge stops there, and its endpoint is never
-// removed): the endpoint is gone by then, and DEL is repeated for the rest.
-func TestDelIPAMFaults(t *testing.T) {
-	for name, f := range map[string]interference{"before": before(errBroken), "after": after(errBroken), "killed": killed,
-		"panics": panics} {
-		t.Run(name, func(t *testing.T) {
-			n, alone := faultyNode(t)
-			p := n.pod("sbx-01")
-			p.mustAdd(faultConfig)
-			n.ipam.on("DEL", f)
-			ctx, pass := deadline()
-			n.ipam.pass = pass
-			var err error
-			quickly(t, func() { err = p.delUntil(ctx) })
-			if err == nil {
-				t.Error("succeeded")
-			}
-			consistent(t, n)
 			delUntilClean(t, p, alone)
 		})
 	}

@@ -26,11 +26,18 @@ import (
 const stateVar = "HNSKIT_TEST_HNS"
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(stateVar); path != "" {
-		pluginMain(path)
-		return
+	switch {
+	case isShim():
+		shim()
+	case os.Getenv(orderVar) != "":
+		obey(os.Getenv(orderVar))
+	case os.Getenv(stateVar) != "":
+		pluginMain(os.Getenv(stateVar))
+	default:
+		code := m.Run()
+		printSwept()
+		os.Exit(code)
 	}
-	os.Exit(m.Run())
 }
 
 func pluginMain(path string) {
