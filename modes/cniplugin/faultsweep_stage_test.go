@@ -43,7 +43,8 @@ type stage struct {
 	network      *hns.Network
 	podNamespace hns.ID
 	subnets      map[string]netip.Prefix
-	tools        string // directory of host-local
+	tools        string   // directory of host-local
+	members      []string // of configurations, as JSON text
 	// before holds the state before each verb, by verb.
 	before map[string]saved
 	// clean is what DEL must leave.

@@ -34,7 +34,7 @@ type Scene struct {
 type endpoint struct {
 	ID, Name             string
 	HostComputeNamespace string
-	IpConfigurations     []struct{ IpAddress string } //nolint:revive // HNS's spelling
+	IpConfigurations     []struct{ IpAddress string }
 }
 
 // Place says where to look.
@@ -206,7 +206,7 @@ func (s *Scene) Doubles() []string {
 		}
 		var e struct {
 			Name, MacAddress, HostComputeNetwork string
-			IpConfigurations                     []struct{ IpAddress string } //nolint:revive // HNS's spelling
+			IpConfigurations                     []struct{ IpAddress string }
 		}
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			seen[key+": "+err.Error()] += 2
