@@ -1,11 +1,9 @@
 package cniplugin_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/modes"
-	"github.com/hnskit/hnskit/modes/cniplugin"
 )
 
 // One ADD, CHECK and DEL: the state after each, and how often HNS is asked. A call
@@ -334,39 +331,4 @@ func TestManyPods(t *testing.T) {
 	if got := n.state(); len(got) > 0 {
 		t.Errorf("left %v", got)
 	}
-}
-
-// FuzzAdd: whatever comes in on stdin, no panic; an ADD that fails leaves nothing,
-// and one that succeeds can be taken back.
-func FuzzAdd(f *testing.F) {
-	for _, tt := range badConfigs {
-		f.Add(config(`"name": "lake"`, tt.members))
-	}
-	f.Add(config(`"name": "lake"`, `"ipam": {"type": "fake"}`, `"ipMasq": true`, `"loopbackDSR": true`))
-	f.Add(config(`"name": "lake"`, `"policies": [{"name": "EndpointPolicy", "value": {"Type": "ACL", "Settings": {"Action": "x"}}}]`))
-	f.Add(config(`"name": "fjord"`, `"runtimeConfig": {"portMappings": [{"hostPort": 1, "containerPort": 2}, {"hostPort": 1, "containerPort": 3}]}`))
-	f.Add(config(`"name": "lake"`, `"ipam": {"type": "fake"}`, `"prevResult": `+strings.ReplaceAll(earlierResult, "SANDBOX", "x")))
-	f.Add(config(`"name": "lake"`, `"NAME": "fjord"`, `"dns": {}`, `"DNS": {"Search": ["a"], "search": []}`))
-	f.Fuzz(func(t *testing.T, stdin []byte) {
-		n := newBridge(t, nil)
-		n.plugin.Open = func(*hns.Options) (*hns.Client, error) { return n.client, nil }
-		p := n.pod("sbx-01")
-		if c, err := cniplugin.ParseConfig(stdin); err == nil && (c.StateDir != "" || c.LogFile != "") {
-			t.Skip("writes where it is told to")
-		}
-		args := p.args(stdin)
-		res, err := n.plugin.Add(context.Background(), args)
-		if err != nil {
-			if left := slices.Concat(n.state(), n.lockFiles(), n.noteFiles()); len(left) > 0 || res != nil || codeOf(err) == 0 {
-				t.Fatalf("%v (code %d, result %v) left %v", err, codeOf(err), res, left)
-			}
-			return
-		}
-		if len(res.IPs) == 0 || len(res.Interfaces) == 0 || res.Interfaces[len(res.Interfaces)-1].Name != "eth0" {
-			t.Errorf("result %v", res)
-		}
-		if err := n.plugin.Del(context.Background(), args); err != nil || len(n.state())+len(n.noteFiles()) > 0 {
-			t.Fatalf("DEL: %v, left %v, %v", err, n.state(), n.noteFiles())
-		}
-	})
 }

@@ -239,8 +239,8 @@ func TestBusySandbox(t *testing.T) {
 	n.add(n.pod("sbx-01")) // without the deadline: it need not be quick
 }
 
-// FuzzAdd: whatever comes in on stdin, no panic, and a failed ADD leaves nothing.
-func FuzzAdd(f *testing.F) {
+// FuzzAddConf: whatever comes in on stdin, no panic, and a failed ADD leaves nothing.
+func FuzzAddConf(f *testing.F) {
 	for _, s := range []string{
 		`"delegate": {}`, `"delegate": {"type": "win-bridge", "policies": [{"name": "EndpointPolicy", "value": {"Type": "PA", "PA": "192.0.2.10"}}]}`,
 		`"delegate": null`, `"delegate": {"hairpinMode": true, "ipMasq": false}, "ipam": {"routes": [{"dst": "10.96.0.0/12"}]}`,
