@@ -111,11 +111,12 @@ func lastOf(p netip.Prefix) netip.Addr {
 type actor struct {
 	*pod
 	*stage
-	own   *folderIPAM // nil if not byOwnIPAM
-	path  string      // CNI_PATH
-	store string      // the state file; empty in memory
-	late  chan hns.LateResult
-	asked []int // for each call of the author's IPAM, how many of HNS there were before
+	own     *folderIPAM // nil if not byOwnIPAM
+	path    string      // CNI_PATH
+	store   string      // the state file; empty in memory
+	late    chan hns.LateResult
+	recover func() // starts an HNS that was stopped; nil if it was not
+	asked   []int  // for each call of the author's IPAM, how many of HNS there were before
 }
 
 // wire gives the plugin its IPAM.

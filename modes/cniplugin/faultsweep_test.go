@@ -185,6 +185,9 @@ func (st *stage) play(t *testing.T, s scenario, plant func(*actor)) (r result) {
 // delUntilDone sends DEL as the runtime does.
 func (a *actor) delUntilDone() (err error) {
 	a.path = cmp.Or(a.tools, a.dir)
+	if a.recover != nil {
+		a.recover()
+	}
 	if a.own != nil {
 		a.own.around = nil
 	}
@@ -223,7 +226,7 @@ func (r *result) check(st *stage, s scenario, err error, now *judge.Scene) {
 	}
 	// An ADD that failed is undone, unless what it does to undo fails too, or the
 	// endpoint may still come: then even the lease must stay.
-	if s.verb == "ADD" && len(s.troubles) == 1 && !first.IPAM && !(hung && first.isCreate()) {
+	if s.verb == "ADD" && len(s.troubles) == 1 && !first.IPAM && first.Act != stops && !(hung && first.isCreate()) {
 		for _, finding := range st.clean.Verdict(now) {
 			r.complain("after the failed ADD: %s", finding)
 		}

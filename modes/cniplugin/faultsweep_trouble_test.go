@@ -37,12 +37,14 @@ type act string
 const (
 	fails    act = "fails"
 	panicked act = "panics"
-	breaks   act = "breaks off"   // an IPAM plugin, without the error it has to print
-	hangs    act = "hangs"        // past the deadline, and never answers
-	late     act = "comes late"   // past the deadline, but before DEL
-	later    act = "comes later"  // past the deadline, after DEL
-	dies     act = "is the last"  // the plugin is killed
-	outlives act = "outlives all" // the plugin is killed; its IPAM plugin goes on after DEL
+	breaks   act = "breaks off"           // an IPAM plugin, without the error it has to print
+	hangs    act = "hangs"                // past the deadline, and never answers
+	late     act = "comes late"           // past the deadline, but before DEL
+	later    act = "comes later"          // past the deadline, after DEL
+	stops    act = "finds HNS stopped"    // and so do all calls that follow, but not DEL's
+	restarts act = "finds HNS restarting" // the call is lost
+	dies     act = "is the last"          // the plugin is killed
+	outlives act = "outlives all"         // the plugin is killed; its IPAM plugin goes on after DEL
 )
 
 func (tr trouble) String() string {
@@ -89,6 +91,8 @@ func (st *stage) troubles(verb string, c victim) (out []trouble) {
 					add(fails, after, code)
 				}
 			}
+			add(stops, after, hns.CodeRPCUnavailable)
+			add(restarts, after, hns.CodeRPCCallFailed)
 		}
 		add(dies, after, 0)
 	}
@@ -164,6 +168,16 @@ func (a *actor) hinder(tr trouble, pass func(), release chan struct{}) {
 	switch tr.Act {
 	case fails:
 		f.Code, f.Text = tr.Code, "as the test wants it"
+		a.hns.Inject(f)
+	case stops:
+		f.Code, f.Times = tr.Code, -1
+		a.recover = a.hns.Inject(f)
+	case restarts:
+		f.Code, f.Exit = tr.Code, func() {
+			if err := a.hns.Restart(); err != nil {
+				a.tb.Error(err)
+			}
+		}
 		a.hns.Inject(f)
 	case hangs, late, later:
 		f.Exit = pass
