@@ -147,7 +147,7 @@ func (a *actor) args(network string, members ...string) *skel.CmdArgs {
 	}
 	text, err := json.Marshal(ipamConf)
 	must(a.tb, err)
-	args := a.pod.args(a.config(append([]string{`"name": "` + network + `"`, `"ipam": ` + string(text), `"loopbackDSR": true`}, members...)...))
+	args := a.pod.args(a.config(append([]string{`"name": "` + network + `"`, `"ipam": ` + string(text), `"loopbackDSR": true`}, append(members, a.members...)...)...))
 	args.Path = a.path
 	return args
 }
