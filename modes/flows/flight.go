@@ -1,0 +1,378 @@
+package flows
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/modes"
+)
+
+// maxSteps is a limit that no loop-free world reaches; loops are found before.
+const maxSteps = 200
+
+// flight is a packet, and then its answer, on the way.
+type flight struct {
+	w     *World
+	t     *Trace
+	p     Packet
+	h     Header
+	first Header // as it was sent
+	from  owner  // who sent it
+	at    owner  // who got it
+	reply bool
+	// to is where the packet is led to while its destination is still a
+	// virtual address (preserved DIP); none: to its destination.
+	to      netip.Addr
+	entries []entry
+	visits  []visit
+	tunnel  netip.Addr // the provider address that the packet came from in VXLAN
+	noted   map[any]bool
+	floor   Certainty // no step is surer
+	natted  Ref       // what translated the source
+	depth   int       // of DNS queries
+}
+
+// what says where a packet is.
+type what uint8
+
+const (
+	nowhere what = iota
+	podOut       // leaves a Windows pod
+	podIn        // comes to a Windows pod's port
+	linuxOut
+	linuxIn
+	hostOut // in the IP stack of a node, to be sent on
+	hostIn  // is for the node itself
+	nicIn   // comes to the node from the physical network
+	wire    // on a link, to hop
+	router
+	outsideOut
+	outsideIn
+)
+
+// spot is where a packet is.
+type spot struct {
+	what what
+	node *node
+	ep   *endpoint
+	pod  *LinuxPod
+	host *Host
+	// hop is the next hop on a wire; for hostOut the address of the adapter
+	// that the packet came in by, none if it starts here.
+	hop netip.Addr
+}
+
+// visit is a spot and a header; to be there twice is a loop.
+type visit struct {
+	spot  spot
+	h     Header
+	reply bool
+}
+
+// Trace follows a packet, and the answer to it, as far as they get. It always
+// ends, and gives the same for the same world and packet.
+func (w *World) Trace(p Packet) *Trace { return w.trace(p, 0) }
+
+func (w *World) trace(p Packet, depth int) *Trace {
+	f := &flight{w: w, t: &Trace{Outcome: Arrived, Packet: p}, p: p.withDefaults(), depth: depth}
+	f.run(f.start())
+	t := f.t
+	if t.Diagnosis != nil {
+		t.Certainty = t.Diagnosis.Certainty
+		return t
+	}
+	for _, s := range t.Steps {
+		t.Certainty = max(t.Certainty, s.Certainty)
+	}
+	return t
+}
+
+// start resolves the target and puts the packet at its sender.
+func (f *flight) start() spot {
+	bad := func(format string, args ...any) spot {
+		return f.drop(Diagnosis{Reason: BadPacket, Object: Ref{Kind: KindPacket}, Text: fmt.Sprintf(format, args...), Fix: "ask for something else", Certainty: Tested})
+	}
+	p := f.p
+	if p.Protocol != hns.TCP && p.Protocol != hns.UDP && !isICMP(p.Protocol) {
+		return bad("protocol %s is not modelled; TCP, UDP and ICMP are", p.Protocol)
+	}
+	from, err := f.w.place(p.From)
+	if err != nil {
+		return bad("sender: %v", err)
+	}
+	f.from = from
+	if from.ep != nil {
+		f.mind(from.ep)
+	}
+	dst, s := f.target(from, bad)
+	if !dst.IsValid() {
+		return s
+	}
+	f.t.Destination = dst
+	src, ok := f.source(from, dst)
+	if !ok {
+		return f.drop(Diagnosis{Reason: NoSuchFamily, Object: from.ref(), Certainty: Documented,
+			Text: fmt.Sprintf("%s has no address of the family of %s", from.name(), dst), Fix: "give it one of that family, or ask for an address of the other"})
+	}
+	f.h = Header{Src: src, Dst: dst, Protocol: p.Protocol, SrcPort: p.SrcPort, DstPort: p.DstPort}
+	if from.ep != nil {
+		f.h.SrcMAC = from.ep.doc.MAC
+	}
+	f.first = f.h
+	f.step(Step{Object: from.ref(), Effect: Sent, Before: f.h, Certainty: Tested, Text: "sends " + f.h.String()})
+	return f.sender(from)
+}
+
+// target returns the address that the packet is for.
+func (f *flight) target(from owner, bad func(string, ...any) spot) (netip.Addr, spot) {
+	to := f.p.To
+	n := to.count()
+	for _, set := range []bool{to.Address.IsValid(), to.Name != ""} {
+		if set {
+			n++
+		}
+	}
+	switch {
+	case n != 1:
+		return netip.Addr{}, bad("one target is needed, there are %d", n)
+	case to.Name != "":
+		return f.resolve(from, to.Name)
+	case to.Address.IsValid():
+		return to.Address.Unmap(), spot{}
+	}
+	o, err := f.w.place(to.Place)
+	if err != nil {
+		return netip.Addr{}, bad("target: %v", err)
+	}
+	a, ok := o.addressOf(f.p.Protocol != hns.ICMPv6)
+	if !ok {
+		a, ok = o.addressOf(f.p.Protocol == hns.ICMPv6)
+	}
+	if !ok {
+		return netip.Addr{}, bad("target: %s has no address", o.name())
+	}
+	return a, spot{}
+}
+
+// source chooses the sender's address: a node takes that of the adapter by
+// which the packet leaves.
+func (f *flight) source(from owner, dst netip.Addr) (netip.Addr, bool) {
+	if from.ep != nil || from.linux != nil || from.outside != nil {
+		return from.addressOf(dst.Is4())
+	}
+	n := from.node
+	if l := n.linux; l != nil {
+		if l.VXLAN != nil && l.VXLAN.Address.IsValid() && l.VXLAN.Address.Is4() == dst.Is4() {
+			if _, _, ok := n.peers.find(dst, &f.t.Looked); ok {
+				return l.VXLAN.Address, true
+			}
+		}
+		return from.addressOf(dst.Is4())
+	}
+	for _, net := range n.networks {
+		s, ok := net.doc.SubnetOf(dst)
+		if !ok {
+			continue
+		}
+		switch {
+		case net.hostEP != nil && net.hostEP.hostAttached():
+			for _, a := range net.hostEP.addrs {
+				if s.Prefix.Contains(a) {
+					return a, true
+				}
+			}
+		case net.mode == modes.NAT && s.Gateway().IsValid():
+			return s.Gateway(), true
+		}
+	}
+	return from.addressOf(dst.Is4())
+}
+
+// sender returns where what an owner sends starts.
+func (f *flight) sender(o owner) spot {
+	switch {
+	case o.ep != nil:
+		return spot{what: podOut, node: o.node, ep: o.ep}
+	case o.linux != nil:
+		return spot{what: linuxOut, node: o.node, pod: o.linux}
+	case o.outside != nil:
+		return spot{what: outsideOut, host: o.outside}
+	}
+	return spot{what: hostOut, node: o.node}
+}
+
+func (f *flight) run(s spot) {
+	for s.what != nowhere {
+		v := visit{s, f.h, f.reply}
+		for _, old := range f.visits {
+			if old == v || len(f.visits) > maxSteps {
+				f.drop(Diagnosis{Reason: Loop, Object: s.ref(), Certainty: Practice,
+					Text: fmt.Sprintf("%s was here before: it goes round and round", f.h), Fix: "look at the routes named above: two of them lead to each other"})
+				return
+			}
+		}
+		f.visits = append(f.visits, v)
+		f.t.Looked++
+		s = f.next(s)
+	}
+}
+
+func (s spot) ref() Ref {
+	switch {
+	case s.ep != nil:
+		return s.ep.ref("", "")
+	case s.node != nil:
+		return s.node.ref("")
+	case s.host != nil:
+		return Ref{Kind: KindOutside, Name: s.host.Name}
+	}
+	return Ref{Kind: KindPhysical}
+}
+
+func (f *flight) next(s spot) spot {
+	switch s.what {
+	case podOut:
+		return f.podOut(s.ep)
+	case podIn:
+		return f.podIn(s.ep)
+	case linuxOut:
+		return f.linuxOut(s.node, s.pod)
+	case linuxIn:
+		return f.arrive(owner{node: s.node, linux: s.pod}, Practice)
+	case hostOut:
+		if s.node.linux != nil {
+			return f.linuxHostOut(s.node, s.hop)
+		}
+		return f.hostOut(s.node, s.hop)
+	case hostIn:
+		return f.arrive(owner{node: s.node}, Documented)
+	case nicIn:
+		if s.node.linux != nil {
+			return f.linuxNIC(s.node)
+		}
+		return f.nicIn(s.node)
+	case wire:
+		return f.wire(s.node, s.hop)
+	case router:
+		return f.router(s.node)
+	case outsideOut:
+		return f.outsideOut(s.host)
+	case outsideIn:
+		return f.arrive(owner{outside: s.host}, Documented)
+	}
+	return spot{}
+}
+
+// arrive gives the packet to who has it now; the answer sets out from there.
+func (f *flight) arrive(o owner, c Certainty) spot {
+	text := "arrives"
+	if f.reply {
+		text = "the answer arrives"
+		if want := f.first.flow().reversed(); f.h.flow() != want {
+			return f.strangeAnswer(o, want)
+		}
+	}
+	f.step(Step{Object: o.ref(), Effect: Delivered, Before: f.h, Certainty: c, Text: text, Needed: o.isPod() || o.outside != nil})
+	if f.reply {
+		f.judgeSource()
+		return spot{}
+	}
+	f.at = o
+	f.reply, f.to = true, netip.Addr{}
+	f.h.set(f.h.flow().reversed())
+	f.h.SrcMAC, f.h.DstMAC, f.h.Outer = hns.MAC{}, hns.MAC{}, Outer{}
+	if o.ep != nil {
+		f.h.SrcMAC = o.ep.doc.MAC
+	}
+	f.step(Step{Object: o.ref(), Effect: Sent, Before: f.h, Certainty: Tested, Text: "answers " + f.h.String()})
+	return f.sender(o)
+}
+
+// judgeSource wants pods to see each other's own addresses, as Kubernetes does.
+func (f *flight) judgeSource() {
+	if f.natted == (Ref{}) || !f.from.isPod() || !f.at.isPod() {
+		return
+	}
+	ref := f.natted
+	ref.Detail = "Exceptions"
+	f.t.Diagnosis = f.seal(Diagnosis{Reason: SourceTranslated, Object: ref, Missing: true, Certainty: Documented,
+		Text: fmt.Sprintf("%s sees the node's address instead of that of %s; between pods Kubernetes wants no NAT", f.at.name(), f.from.name()),
+		Fix:  fmt.Sprintf("put the prefix of %s into the Exceptions of the OutBoundNAT policy", f.t.Destination)})
+}
+
+// strangeAnswer drops an answer whose addresses are not those that the sender
+// waits for: something on the way there was not undone on the way back.
+func (f *flight) strangeAnswer(o owner, want flow) spot {
+	d := Diagnosis{Reason: ReplyNotTranslated, Object: o.ref(), Certainty: Practice,
+		Text: fmt.Sprintf("%s waits for an answer from %s and gets one from %s", o.name(), socket(want.src, want.srcPort), socket(f.h.Src, f.h.SrcPort)),
+		Fix:  "lead the answer back through what translated the packet"}
+	for _, e := range f.entries {
+		if !e.undone && e.why != nil {
+			d = *e.why
+		}
+	}
+	return f.drop(d)
+}
+
+// step adds a step; After is the present header.
+func (f *flight) step(s Step) {
+	s.After, s.Reply = f.h, f.reply
+	s.Certainty = max(s.Certainty, f.floor)
+	f.t.Steps = append(f.t.Steps, s)
+}
+
+// pass notes that an object let the packet through, or led it on.
+func (f *flight) pass(o Ref, c Certainty, needed bool, text string) {
+	f.step(Step{Object: o, Effect: Passed, Before: f.h, Certainty: c, Needed: needed, Text: text})
+}
+
+// rewrite changes the header.
+func (f *flight) rewrite(o Ref, c Certainty, needed bool, text string, change func(*Header)) {
+	before := f.h
+	change(&f.h)
+	f.step(Step{Object: o, Effect: Rewritten, Before: before, Certainty: c, Needed: needed, Text: text})
+}
+
+// unjudged notes something that could not be judged, once for each object and
+// text, and goes on as if it let the packet through.
+func (f *flight) unjudged(o Ref, text string) {
+	key := [2]any{o, text}
+	if f.noted[key] {
+		return
+	}
+	if f.noted == nil {
+		f.noted = map[any]bool{}
+	}
+	f.noted[key] = true
+	f.step(Step{Object: o, Effect: Unknown, Before: f.h, Certainty: Inferred, Text: "could not be judged: " + text})
+	f.t.Outcome = Unjudged
+}
+
+// drop ends the trace.
+func (f *flight) drop(d Diagnosis) spot {
+	f.step(Step{Object: d.Object, Effect: Lost, Before: f.h, Certainty: d.Certainty, Text: d.Text})
+	f.t.Outcome, f.t.Diagnosis = Dropped, f.seal(d)
+	return spot{}
+}
+
+func (f *flight) seal(d Diagnosis) *Diagnosis {
+	d.Reply = f.reply
+	d.Certainty = max(d.Certainty, f.floor)
+	return &d
+}
+
+// mind lowers what can be sure where the network's mode has no source.
+func (f *flight) mind(e *endpoint) {
+	if e.net != nil && e.net.mode == modes.Transparent {
+		f.floor = Inferred
+	}
+}
+
+// dst is where the packet is led to.
+func (f *flight) dst() netip.Addr {
+	if f.to.IsValid() {
+		return f.to
+	}
+	return f.h.Dst
+}

@@ -1,0 +1,384 @@
+package flows
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/modes"
+)
+
+// frontend is a port of a load balancer of a node.
+type frontend struct {
+	node *node
+	lb   *hns.LoadBalancer
+	port hns.LoadBalancerPortMapping
+	net  *network // of the backends; nil if none of them is there
+}
+
+func (l *frontend) ref(detail string) Ref {
+	return Ref{Node: l.node.spec.Name, Kind: KindLoadBalancer, ID: l.lb.ID, Name: l.name(), Detail: detail}
+}
+
+// name is what is known of a load balancer, which has no name of its own.
+func (l *frontend) name() string {
+	vip := "node"
+	if len(l.lb.FrontendVIPs) > 0 {
+		vip = l.lb.FrontendVIPs[0].String()
+	}
+	return frontendName(vip, l.port.Protocol, l.port.ExternalPort)
+}
+
+func frontendName(vip string, p hns.Protocol, port uint16) string {
+	return fmt.Sprintf("%s %s %d", vip, p, port)
+}
+
+func (l *frontend) dsr() bool { return l.lb.Flags&hns.LoadBalancerDSR != 0 }
+
+func (n *node) indexLoadBalancer(d *hns.LoadBalancer) {
+	net := n.netByID[d.Network]
+	for _, id := range d.Endpoints {
+		if e := n.byID[id]; net == nil && e != nil {
+			net = e.net
+		}
+	}
+	vips := d.FrontendVIPs
+	if len(vips) == 0 {
+		vips = []netip.Addr{{}}
+	}
+	for _, m := range d.PortMappings {
+		for _, v := range vips {
+			k := lbKey{v, m.Protocol, m.ExternalPort}
+			if n.lbs[k] == nil {
+				n.lbs[k] = &frontend{n, d, m, net}
+			}
+		}
+	}
+}
+
+// frontend returns the load balancer of the node for an address and port: one
+// for the port, or one for everything sent to the address, or a node port.
+func (f *flight) frontend(n *node) *frontend {
+	f.t.Looked += 3
+	a := f.h.Dst
+	if l := n.lbs[lbKey{a, f.h.Protocol, f.h.DstPort}]; l != nil {
+		return l
+	}
+	if l := n.lbs[lbKey{a, hns.ProtocolAny, 0}]; l != nil && l.port.Flags&hns.LoadBalancerInternal != 0 {
+		return l
+	}
+	l := n.lbs[lbKey{netip.Addr{}, f.h.Protocol, f.h.DstPort}]
+	if l != nil && n.has(a) && (l.lb.Flags&hns.LoadBalancerIPv6 == 0) == a.Is4() {
+		return l
+	}
+	return nil
+}
+
+// balance leads what a pod sends to a virtual address to a backend, by the
+// load balancers of the pod's node.
+func (f *flight) balance(e *endpoint) *Diagnosis {
+	a := f.h.Dst
+	l := f.frontend(e.node)
+	if l == nil {
+		s := f.w.services[a]
+		if s == nil || e.net.mode == modes.Transparent {
+			return nil
+		}
+		d := f.noFrontend(e.node, s)
+		if e.net.mode == modes.NAT {
+			d = Diagnosis{Reason: NotInMode, Object: e.net.ref("", ""), Certainty: Practice,
+				Text: fmt.Sprintf("%s is the address of service %q; a NAT network has no load balancers", a, s.Name), Fix: "choose a mode that Kubernetes supports"}
+		}
+		return &d
+	}
+	switch {
+	case e.net.mode == modes.NAT, e.net.mode == modes.Transparent:
+		f.unjudged(l.ref(""), "a load balancer for a pod of a "+string(e.net.mode)+" network, which takes none")
+	case l.net != nil && l.net != e.net:
+		f.unjudged(l.ref(""), fmt.Sprintf("its backends are on network %q, the pod is on %q", l.net.doc.Name, e.net.doc.Name))
+	}
+	if d := f.toFrontend(e, l); d != nil {
+		return d
+	}
+	to, d := f.backend(l)
+	if d != nil {
+		return d
+	}
+	if to == e {
+		if d := f.loopback(e, l); d != nil {
+			return d
+		}
+	}
+	return f.translate(l, e, to)
+}
+
+// toFrontend wants the packet to come to the rules of the load balancer at
+// all: excepted from source NAT, and on L2Bridge by an SDN route.
+func (f *flight) toFrontend(e *endpoint, l *frontend) *Diagnosis {
+	a := f.h.Dst
+	if e.net.mode == modes.L2Bridge || e.net.mode == modes.L2Tunnel {
+		ref, ok := e.encapRoute(a)
+		if !ok {
+			return &Diagnosis{Reason: NoSDNRoute, Object: e.ref("SDNRoute", netip.PrefixFrom(a, a.BitLen()).String()), Missing: true, Certainty: Practice,
+				Text: fmt.Sprintf("no SDNRoute with NeedEncap holds %s: the rules of the load balancer do not apply", a),
+				Fix:  "add the policy SDNRoute with the service CIDR as DestinationPrefix and NeedEncap to the endpoint"}
+		}
+		f.pass(ref, f.balancerCertainty(e), true, "leads it through the load balancers' rules")
+	}
+	if len(l.lb.FrontendVIPs) == 0 {
+		return nil
+	}
+	v := f.natVerdict(e, a)
+	if v.policy != nil && v.except == (Ref{}) {
+		return &Diagnosis{Reason: NoException, Object: e.ref("OutBoundNAT", "Exceptions"), Missing: true, Certainty: Practice,
+			Text: fmt.Sprintf("source NAT takes what goes to %s before the load balancer sees it", a),
+			Fix:  "put the service CIDR into the Exceptions of the OutBoundNAT policy"}
+	}
+	if v.except != (Ref{}) {
+		f.pass(v.except, Practice, v.only, "leaves it to the load balancer")
+	}
+	return nil
+}
+
+// balancerCertainty is lower on L2Tunnel: that it does as L2Bridge is inferred.
+func (f *flight) balancerCertainty(e *endpoint) Certainty {
+	if e != nil && e.net.mode == modes.L2Tunnel {
+		return Inferred
+	}
+	return Practice
+}
+
+// backend chooses a backend. Which one Windows would choose is not known; the
+// distribution decides what of the packet the choice depends on.
+func (f *flight) backend(l *frontend) (*endpoint, *Diagnosis) {
+	v4 := f.h.Dst.Is4()
+	ids := l.lb.Endpoints
+	if len(ids) == 0 {
+		return nil, &Diagnosis{Reason: NoBackend, Object: l.ref("backends"), Missing: true, Certainty: Practice,
+			Text: "the load balancer has no backends", Fix: "delete it, or make it again with a backend"}
+	}
+	if want := f.p.Backend; want.IsValid() {
+		for _, id := range ids {
+			f.t.Looked++
+			if e := l.node.byID[id]; e != nil && e.hasAddr(want) {
+				return e, nil
+			}
+		}
+		return nil, &Diagnosis{Reason: NoBackend, Object: Ref{Node: l.node.spec.Name, Kind: KindEndpoint, Detail: want.String()}, Missing: true, Certainty: Practice,
+			Text: fmt.Sprintf("%s is not among the backends of the load balancer %s", want, l.name()),
+			Fix:  "make the endpoint (a remote one for a pod of another node), and the load balancer again with it"}
+	}
+	id := ids[f.hash(l.port.Distribution)%uint64(len(ids))]
+	e := l.node.byID[id]
+	if e == nil {
+		return nil, &Diagnosis{Reason: NoBackend, Object: Ref{Node: l.node.spec.Name, Kind: KindEndpoint, ID: id}, Missing: true, Certainty: Practice,
+			Text: fmt.Sprintf("the load balancer %s names an endpoint that is gone; it stays, and is dead for that backend", l.name()),
+			Fix:  "delete the load balancer first, then the endpoint; make the load balancer again with the backends that are there"}
+	}
+	if _, ok := (owner{ep: e}).addressOf(v4); !ok {
+		return nil, &Diagnosis{Reason: NoSuchFamily, Object: e.ref("", ""), Certainty: Practice,
+			Text: fmt.Sprintf("backend %q has no address of the family of %s", e.doc.Name, f.h.Dst), Fix: "keep the families of a service in two load balancers, each with backends of its own family"}
+	}
+	return e, nil
+}
+
+func (f *flight) hash(d hns.Distribution) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(f.h.Src.AsSlice())
+	if d != hns.DistributePerClient {
+		_, _ = h.Write([]byte{byte(f.h.Protocol)})
+	}
+	if d == hns.DistributePerConnection {
+		_, _ = h.Write(f.h.Dst.AsSlice())
+		_, _ = h.Write(binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, f.h.SrcPort), f.h.DstPort))
+	}
+	return h.Sum64()
+}
+
+// loopback wants what lets a pod reach itself through a service.
+func (f *flight) loopback(e *endpoint, l *frontend) *Diagnosis {
+	own, _ := owner{ep: e}.addressOf(f.h.Dst.Is4())
+	for i := range e.nats {
+		p := &e.nats[i]
+		if _, n := holding(p.destinations, own); n > 0 && !p.VirtualIP.IsValid() {
+			f.pass(e.ref("OutBoundNAT", "Destinations "+own.String()), Practice, !l.dsr(), "lets the pod reach itself")
+			return nil
+		}
+	}
+	if l.dsr() {
+		f.pass(l.ref("DSR"), Practice, true, "direct server return lets the pod reach itself")
+		return nil
+	}
+	return &Diagnosis{Reason: NoLoopback, Object: e.ref("OutBoundNAT", "Destinations "+own.String()), Missing: true, Certainty: Practice,
+		Text: fmt.Sprintf("the load balancer chose the pod that asks, %s, and nothing lets a pod reach itself", own),
+		Fix:  "loopback DSR: an OutBoundNAT policy with the pod's own address as Destinations (HNS 9.3 or 10.2 and later), or a load balancer with DSR"}
+}
+
+// translate puts the backend into the header. from is the pod that asks, nil
+// for the node or somebody outside.
+func (f *flight) translate(l *frontend, from, to *endpoint) *Diagnosis {
+	a, _ := owner{ep: to}.addressOf(f.h.Dst.Is4())
+	before := f.h
+	c := f.balancerCertainty(from)
+	text := fmt.Sprintf("chooses the backend %q of %d", to.doc.Name, len(l.lb.Endpoints))
+	if l.port.Flags&hns.LoadBalancerPreserveDIP != 0 && from != nil {
+		f.to = a
+		f.step(Step{Object: l.ref(""), Effect: Passed, Before: before, Certainty: Inferred, Needed: true, Text: text + " and leaves the virtual address in the packet"})
+		return nil
+	}
+	f.h.Dst = a
+	if l.port.InternalPort != 0 {
+		f.h.DstPort = l.port.InternalPort
+	}
+	e := entry{node: l.node, ep: from, ref: l.ref("")}
+	if !l.dsr() {
+		text += f.sourceVIP(l, from, to, &e)
+	} else {
+		text += "; direct server return"
+	}
+	f.remember(e, before)
+	f.step(Step{Object: l.ref(""), Effect: Rewritten, Before: before, Certainty: c, Needed: true, Text: text})
+	if to.remote {
+		f.pass(to.ref("", ""), c, true, "stands for the pod of another node")
+	}
+	return nil
+}
+
+// sourceVIP is what makes answers come back through the load balancer.
+func (f *flight) sourceVIP(l *frontend, from, to *endpoint, e *entry) string {
+	overlay := l.net != nil && l.net.mode == modes.Overlay
+	vip := l.lb.SourceVIP
+	lacks := Diagnosis{Reason: NoSourceVIP, Object: l.ref("SourceVIP"), Missing: true, Certainty: Practice,
+		Text: "the answer of the backend goes straight to who asked, who knows no backend: the load balancer has no source VIP and no DSR",
+		Fix:  "make an endpoint for the source VIP on the network and name its address as SourceVIP, or use DSR"}
+	switch {
+	case from == to || !overlay && !vip.IsValid():
+		return ""
+	case !vip.IsValid():
+		e.why = &lacks
+		return ""
+	case overlay && l.net.local[vip] == nil:
+		lacks.Object = Ref{Node: l.node.spec.Name, Kind: KindEndpoint, Detail: vip.String()}
+		lacks.Text = fmt.Sprintf("no endpoint of network %q has the source VIP %s, so no answer comes back", l.net.doc.Name, vip)
+		e.why = &lacks
+		return ""
+	}
+	f.h.Src, f.h.SrcPort = vip, natPort(f.h.SrcPort)
+	e.atNode = true
+	f.step(Step{Object: l.ref("SourceVIP"), Effect: Passed, Before: f.h, Certainty: Practice, Needed: overlay, Text: "is to come back to the source VIP"})
+	if overlay {
+		f.pass(l.net.local[vip].ref("", ""), Practice, true, "holds the source VIP")
+	}
+	return " and puts in the source VIP " + vip.String()
+}
+
+// preserved is a packet that came to a backend with the virtual address still
+// in it: the load balancer of the backend's node takes it from there.
+func (f *flight) preserved(e *endpoint) *Diagnosis {
+	l := f.frontend(e.node)
+	if l == nil {
+		return &Diagnosis{Reason: NoLoadBalancer, Object: Ref{Node: e.node.spec.Name, Kind: KindLoadBalancer, Name: frontendName(f.h.Dst.String(), f.h.Protocol, f.h.DstPort)}, Missing: true, Certainty: Inferred,
+			Text: fmt.Sprintf("the packet comes with the preserved address %s, and the backend's node has no load balancer for it", f.h.Dst), Fix: "make the load balancer on the backend's node as well"}
+	}
+	before := f.h
+	f.h.Dst, f.to = f.to, netip.Addr{}
+	if l.port.InternalPort != 0 {
+		f.h.DstPort = l.port.InternalPort
+	}
+	f.remember(entry{node: e.node, ep: e, ref: l.ref("")}, before)
+	f.step(Step{Object: l.ref(""), Effect: Rewritten, Before: before, Certainty: Inferred, Needed: true, Text: "puts in the backend at its own node"})
+	return nil
+}
+
+// noFrontend says that a node has no load balancer for a service.
+func (f *flight) noFrontend(n *node, s *Service) Diagnosis {
+	for _, p := range s.Ports {
+		if p.Protocol == f.h.Protocol && p.Port == f.h.DstPort {
+			d := Diagnosis{Reason: NoLoadBalancer, Object: Ref{Kind: KindLoadBalancer, Name: frontendName(f.h.Dst.String(), f.h.Protocol, f.h.DstPort)}, Missing: true, Certainty: Practice,
+				Text: fmt.Sprintf("%s is the address of service %q, and HNS has no load balancer for it here", f.h.Dst, s.Name),
+				Fix:  "look whether kube-proxy runs on the node and what it says; it makes the load balancers"}
+			if n != nil {
+				d.Object.Node = n.spec.Name
+				if n.linux != nil {
+					d.Object.Kind, d.Text = KindService, fmt.Sprintf("%s is the address of service %q, which the node does not carry out", f.h.Dst, s.Name)
+				}
+			}
+			return d
+		}
+	}
+	return Diagnosis{Reason: NoServicePort, Object: Ref{Kind: KindService, Name: s.Name, Detail: fmt.Sprintf("%s %d", f.h.Protocol, f.h.DstPort)}, Missing: true, Certainty: Documented,
+		Text: fmt.Sprintf("service %q has no port %s %d; its address answers to nothing else", s.Name, f.h.Protocol, f.h.DstPort), Fix: "use a port of the service"}
+}
+
+// balanceHost leads what a node itself sends to a virtual address. Older
+// builds did not do it, and which do is not recorded.
+func (f *flight) balanceHost(n *node) *Diagnosis {
+	l := f.frontend(n)
+	if l == nil || n.has(f.h.Dst) {
+		return nil
+	}
+	f.unjudged(l.ref(""), "a service address from the node itself, which not every build supports")
+	to, d := f.backend(l)
+	if d != nil {
+		return d
+	}
+	return f.translate(l, nil, to)
+}
+
+// ingress leads what comes to the node for a node port or a virtual address.
+func (f *flight) ingress(n *node) (spot, bool) {
+	l := f.frontend(n)
+	if l == nil || l.net == nil {
+		return spot{}, false
+	}
+	if f.from.node == n && !f.from.isPod() && l.port.Flags&hns.LoadBalancerLocalRoutedVIP == 0 {
+		return f.drop(Diagnosis{Reason: NoLoadBalancer, Object: l.ref("LocalRoutedVip"), Missing: true, Certainty: Practice,
+			Text: "the node itself does not reach the port: the mapping lacks the flag LocalRoutedVip", Fix: "set the flag LocalRoutedVip (2) on the port mapping"}), true
+	}
+	to, d := f.backend(l)
+	if d != nil {
+		return f.drop(*d), true
+	}
+	a, _ := owner{ep: to}.addressOf(f.h.Dst.Is4())
+	before := f.h
+	f.h.Dst = a
+	if l.port.InternalPort != 0 {
+		f.h.DstPort = l.port.InternalPort
+	}
+	e := entry{node: n, ep: to, ref: l.ref("")}
+	if to.remote {
+		f.awayFrom(n, l, &e)
+	}
+	f.remember(e, before)
+	f.step(Step{Object: l.ref(""), Effect: Rewritten, Before: before, Certainty: Practice, Needed: true, Text: fmt.Sprintf("chooses the backend %q of %d", to.doc.Name, len(l.lb.Endpoints))})
+	if !to.remote {
+		return spot{what: podIn, node: n, ep: to}, true
+	}
+	if l.net.mode == modes.Overlay {
+		s, ok := f.wrap(l.net, l.net.provider())
+		if !ok {
+			return f.drop(f.noRSR(l.net)), true
+		}
+		return s, true
+	}
+	return spot{what: hostOut, node: n}, true
+}
+
+// awayFrom sees to the answer of a backend on another node: it must come back
+// through this one, or who asked does not know it.
+func (f *flight) awayFrom(n *node, l *frontend, e *entry) {
+	e.ep, e.atNode = nil, true
+	if l.dsr() {
+		e.why = &Diagnosis{Reason: ReplyNotTranslated, Object: l.ref("DSR"), Certainty: Practice,
+			Text: "the backend is on another node and, with direct server return, answers who asked from its own address",
+			Fix:  "externalTrafficPolicy Local: only backends of the node itself; or no DSR, so that the source is translated"}
+		return
+	}
+	src := l.lb.SourceVIP
+	if !src.IsValid() {
+		src = n.address(f.h.Dst.Is4())
+	}
+	f.h.Src, f.h.SrcPort = src, natPort(f.h.SrcPort)
+}

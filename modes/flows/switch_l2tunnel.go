@@ -1,0 +1,91 @@
+package flows
+
+import (
+	"fmt"
+
+	"github.com/hnskit/hnskit/hns"
+)
+
+// l2tunnelOut leads what leaves a pod of an L2Tunnel network: everything goes
+// to the virtualization host, even what is for the same node. That the rest is
+// as on L2Bridge is inferred from the driver's description.
+func (f *flight) l2tunnelOut(e *endpoint) spot {
+	if !f.reply {
+		if d := f.ownNode(e); d != nil {
+			return f.drop(*d)
+		}
+		if d := f.sourceNAT(e); d != nil {
+			return f.drop(*d)
+		}
+	}
+	if _, ok := e.gateway(f.dst()); !ok {
+		return f.drop(Diagnosis{Reason: NoGateway, Object: e.ref("", "default route"), Missing: true, Certainty: Practice,
+			Text: "the endpoint has no route to " + f.dst().String(), Fix: "give the endpoint a default route to the gateway of the virtual network"})
+	}
+	f.pass(e.ref("", "default route"), Documented, true, "the pod's gateway is the virtual network's")
+	return f.vnet(e.node, e)
+}
+
+// vnet is a packet at the virtualization host of an Azure node. e is the pod
+// that it is from, or for.
+func (f *flight) vnet(n *node, e *endpoint) spot {
+	a := f.dst()
+	p := f.w.cluster.Physical
+	ref := Ref{Kind: KindPhysical, Detail: "virtual network"}
+	if p == nil || p.VNet == nil {
+		if p != nil {
+			return f.drop(Diagnosis{Reason: NotInVNet, Object: ref, Missing: true, Certainty: Documented,
+				Text: "the mode L2Tunnel works in an Azure virtual network only", Fix: "choose L2Bridge or Overlay"})
+		}
+		f.unjudged(ref, "the virtual network is not known")
+		return f.whoeverHas(n)
+	}
+	if f.h.Src.IsValid() && f.from.isPod() && !f.reply && !n.has(f.h.Src) {
+		if d := f.assigned(n, e); d != nil {
+			return f.drop(*d)
+		}
+	}
+	f.rewrite(ref, Documented, false, "the virtualization host applies the rules of the virtual network", func(h *Header) { h.SrcMAC, h.DstMAC = n.spec.MAC, hns.MAC{} })
+	o, ok := f.w.byAddress(a, nil)
+	if ok && o.outside != nil {
+		return f.azureOut(n, o)
+	}
+	to, _, given := f.w.assigned.find(a, &f.t.Looked)
+	switch {
+	case given && to != nil:
+		return spot{what: nicIn, node: to}
+	case ok && !o.isPod():
+		return spot{what: nicIn, node: o.node}
+	case ok:
+		return f.drop(notAssigned(o.node, o.ref(), a.String()))
+	}
+	return f.drop(f.nobody(ref, n))
+}
+
+// assigned wants Azure to know the pod's address.
+func (f *flight) assigned(n *node, e *endpoint) *Diagnosis {
+	to, p, ok := f.w.assigned.find(f.h.Src, &f.t.Looked)
+	if !ok || to != n {
+		d := notAssigned(n, e.ref("", ""), f.h.Src.String())
+		return &d
+	}
+	f.pass(Ref{Node: n.spec.Name, Kind: KindPhysical, Detail: "assigned " + p.String()}, Documented, true, "Azure has given the pod's address to the node")
+	return nil
+}
+
+func notAssigned(n *node, _ Ref, a string) Diagnosis {
+	return Diagnosis{Reason: NotInVNet, Object: Ref{Node: n.spec.Name, Kind: KindPhysical, Detail: "assigned " + a}, Missing: true, Certainty: Documented,
+		Text: fmt.Sprintf("Azure has not given %s to the network interface of %s", a, n.spec.Name), Fix: "let the IPAM of Azure give out the pods' addresses"}
+}
+
+// azureOut is a packet that leaves the virtual network.
+func (f *flight) azureOut(n *node, o owner) spot {
+	if f.w.cluster.Physical.VNet.SNAT && !n.has(f.h.Src) && f.from.isPod() && !f.reply {
+		before := f.h
+		f.h.Src, f.h.SrcPort = n.address(f.h.Src.Is4()), natPort(f.h.SrcPort)
+		ref := Ref{Kind: KindPhysical, Detail: "virtual network SNAT"}
+		f.remember(entry{node: n, ep: f.from.ep, atNode: true, ref: ref}, before)
+		f.step(Step{Object: ref, Effect: Rewritten, Before: before, Certainty: Inferred, Needed: true, Text: "translates the source; shown is the node's address, Azure has its own"})
+	}
+	return spot{what: outsideIn, host: o.outside}
+}
