@@ -39,4 +39,3 @@ func (f *flight) undo(n *node, ep *endpoint) (*endpoint, bool) {
 	}
 	return nil, false
 }
-

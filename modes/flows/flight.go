@@ -3,6 +3,7 @@ package flows
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/modes"
@@ -207,8 +208,7 @@ func (f *flight) run(s spot) {
 		v := visit{s, f.h, f.reply}
 		for _, old := range f.visits {
 			if old == v || len(f.visits) > maxSteps {
-				f.drop(Diagnosis{Reason: Loop, Object: s.ref(), Certainty: Practice,
-					Text: fmt.Sprintf("%s was here before: it goes round and round", f.h), Fix: "look at the routes named above: two of them lead to each other"})
+				f.drop(f.round(s))
 				return
 			}
 		}
@@ -216,6 +216,23 @@ func (f *flight) run(s spot) {
 		f.t.Looked++
 		s = f.next(s)
 	}
+}
+
+// round names what leads a packet round and round.
+func (f *flight) round(s spot) Diagnosis {
+	d := Diagnosis{Reason: Loop, Object: s.ref(), Certainty: Documented, Text: fmt.Sprintf("%s was here before: it goes round and round", f.h), Fix: "look at what led it here"}
+	var by []string
+	for i := len(f.t.Steps) - 1; i >= 0 && len(by) < 2; i-- {
+		if r := f.t.Steps[i].Object; r.Kind == KindRoute || r.Detail != "" && r.Kind == KindPhysical {
+			d.Object = r
+			by = append(by, r.String())
+		}
+	}
+	if len(by) > 0 {
+		d.Text += ", led by " + strings.Join(by, " and ")
+		d.Fix = "let one of these lead to the node that has the pod subnet"
+	}
+	return d
 }
 
 func (s spot) ref() Ref {

@@ -254,7 +254,7 @@ func removeOfEndpoint(s *flows.State, r flows.Ref) bool {
 	e := s.Endpoints[i]
 	word, value, _ := strings.Cut(r.Detail, " ")
 	switch {
-	case r.Policy == "" && r.Detail == "":
+	case isWhole(e, r):
 		s.Endpoints = slices.Delete(s.Endpoints, i, i+1)
 		return true
 	case r.Detail == "default route":

@@ -101,6 +101,9 @@ type sdnObject struct {
 }
 
 func (e *endpoint) ref(policy, detail string) Ref {
+	if e.remote && policy == "" && detail == "" && len(e.addrs) > 0 {
+		detail = e.addrs[0].String() // their names say nothing
+	}
 	return Ref{Node: e.node.spec.Name, Kind: KindEndpoint, ID: e.doc.ID, Name: e.doc.Name, Policy: policy, Detail: detail}
 }
 
@@ -288,6 +291,9 @@ func newEndpoint(n *node, d *hns.Endpoint) *endpoint {
 	name := ""
 	if e.net != nil {
 		name = e.net.doc.Name
+	}
+	if i := strings.LastIndex(d.Name, "_"); e.net == nil && i > 0 {
+		name = d.Name[i+1:] // what its network was called
 	}
 	e.pod = podName(d.Name, name)
 	e.host = !e.remote && (name != "" && d.Name == modes.HostEndpointName(name) || d.Namespace.IsZero() && isAttached(d.State))

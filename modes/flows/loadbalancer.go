@@ -222,7 +222,7 @@ func (f *flight) translate(l *frontend, from, to *endpoint) *Diagnosis {
 	a, _ := owner{ep: to}.addressOf(f.h.Dst.Is4())
 	before := f.h
 	c := f.balancerCertainty(from)
-	text := fmt.Sprintf("chooses the backend %q of %d", to.doc.Name, len(l.lb.Endpoints))
+	text := fmt.Sprintf("chooses the backend %s of %d", a, len(l.lb.Endpoints))
 	if l.port.Flags&hns.LoadBalancerPreserveDIP != 0 && from != nil {
 		f.to = a
 		f.step(Step{Object: l.ref(""), Effect: Passed, Before: before, Certainty: Inferred, Needed: true, Text: text + " and leaves the virtual address in the packet"})
@@ -352,7 +352,7 @@ func (f *flight) ingress(n *node) (spot, bool) {
 		f.awayFrom(n, l, &e)
 	}
 	f.remember(e, before)
-	f.step(Step{Object: l.ref(""), Effect: Rewritten, Before: before, Certainty: Practice, Needed: true, Text: fmt.Sprintf("chooses the backend %q of %d", to.doc.Name, len(l.lb.Endpoints))})
+	f.step(Step{Object: l.ref(""), Effect: Rewritten, Before: before, Certainty: Practice, Needed: true, Text: fmt.Sprintf("chooses the backend %s of %d", a, len(l.lb.Endpoints))})
 	if !to.remote {
 		return spot{what: podIn, node: n, ep: to}, true
 	}

@@ -22,6 +22,9 @@ func names(d *flows.Diagnosis, gone flows.Ref, addrs []netip.Addr) bool {
 	if slices.ContainsFunc(addrs, func(a netip.Addr) bool { return strings.Contains(o.Detail, a.String()) }) {
 		return true
 	}
+	if len(addrs) > 0 && !o.ID.IsZero() && o.ID == gone.ID {
+		return true
+	}
 	word, _, _ := strings.Cut(gone.Detail, " ")
 	detail := o.Detail == gone.Detail || word == "Exceptions" && o.Detail == "Exceptions" || covers(o.Detail, gone.Detail)
 	return detail && (o.ID == gone.ID && !o.ID.IsZero() || o.Name == gone.Name || gone.Kind == flows.KindResolver || gone.Kind == flows.KindService)
@@ -55,7 +58,7 @@ func addressesOf(c *flows.Cluster, r flows.Ref) []netip.Addr {
 		}
 	}
 	for _, n := range c.Nodes {
-		if n.Name != r.Node || r.Policy != "" || r.Detail != "" {
+		if n.Name != r.Node || r.Policy != "" {
 			continue
 		}
 		if n.Linux != nil {
@@ -67,12 +70,17 @@ func addressesOf(c *flows.Cluster, r flows.Ref) []netip.Addr {
 			continue
 		}
 		for _, e := range n.Windows.HNS.Endpoints {
-			if r.Kind == flows.KindEndpoint && e.ID == r.ID && !r.ID.IsZero() {
+			if r.Kind == flows.KindEndpoint && e.ID == r.ID && !r.ID.IsZero() && isWhole(e, r) {
 				return e.Addresses()
 			}
 		}
 	}
 	return nil
+}
+
+// isWhole reports whether r means the endpoint, not a part of it.
+func isWhole(e *hns.Endpoint, r flows.Ref) bool {
+	return r.Policy == "" && (r.Detail == "" || slices.ContainsFunc(e.Addresses(), func(a netip.Addr) bool { return a.String() == r.Detail }))
 }
 
 // TestNeeds: whatever works stops working when any one of the objects that it

@@ -36,9 +36,13 @@ func (f *flight) elsewhere(e *endpoint, a netip.Addr) bool {
 
 // absent says that no endpoint of the node has an address of its own subnet.
 func (f *flight) absent(e *endpoint, a netip.Addr) Diagnosis {
-	return Diagnosis{Reason: NobodyHasAddress, Object: Ref{Node: e.node.spec.Name, Kind: KindEndpoint, Detail: a.String()}, Missing: true, Certainty: Practice,
-		Text: fmt.Sprintf("%s lies in the subnet of network %q, and no endpoint has it", a, e.net.doc.Name),
-		Fix:  "look whether the pod is still there; a pod with an address of this node's subnet on another node is unreachable (stale subnet.env)"}
+	d := Diagnosis{Reason: NobodyHasAddress, Object: Ref{Node: e.node.spec.Name, Kind: KindEndpoint, Detail: a.String()}, Missing: true, Certainty: Practice,
+		Text: fmt.Sprintf("%s lies in the subnet of network %q, and no endpoint of the node has it", a, e.net.doc.Name), Fix: "look whether the pod is still there"}
+	if o, ok := f.w.byAddress(a, e.node); ok && o.node != nil {
+		d.Text += fmt.Sprintf("; %s on %s does", o.name(), o.node.spec.Name)
+		d.Fix = "give the pod an address of its own node's subnet (flannel: a subnet.env from before the node got another subnet)"
+	}
+	return d
 }
 
 // ownNode wants a route through the switch's rules to the node that the pod is

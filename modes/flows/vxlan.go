@@ -118,15 +118,17 @@ func (f *flight) sides(n *node) (*node, bool) {
 }
 
 func (f *flight) wrongVNI(n *node) Diagnosis {
-	have := uint32(0)
+	have, at := uint32(0), f.lastLeader()
 	for _, net := range n.networks {
-		have = max(have, net.vni)
+		if net.vni != 0 {
+			have, at = net.vni, net.ref("VSID", fmt.Sprint(net.vni))
+		}
 	}
 	if n.linux != nil && n.linux.VXLAN != nil {
 		have = n.linux.VXLAN.VNI
 	}
-	at, linux := f.sides(n)
-	d := Diagnosis{Reason: WrongVNI, Object: f.lastLeader(), Certainty: Documented,
+	end, linux := f.sides(n)
+	d := Diagnosis{Reason: WrongVNI, Object: at, Certainty: Documented,
 		Text: fmt.Sprintf("the packet has VNI %d, %s has %d", f.h.Outer.VNI, n.spec.Name, have),
 		Fix:  "give all nodes the same VNI: 4096 or more, for Windows takes no smaller one"}
 	switch {
@@ -135,7 +137,7 @@ func (f *flight) wrongVNI(n *node) Diagnosis {
 		d.Text = fmt.Sprintf("%s has no network for VXLAN", n.spec.Name)
 		d.Fix = "use Overlay on all nodes, or on none"
 	case linux:
-		d.Object = Ref{Node: at.spec.Name, Kind: KindVXLAN, Detail: "VNI"}
+		d.Object = Ref{Node: end.spec.Name, Kind: KindVXLAN, Detail: "VNI"}
 		d.Fix = fmt.Sprintf("set the VNI of the Linux side to that of Windows (net-conf.json: \"VNI\": %d)", max(have, f.h.Outer.VNI))
 	}
 	return d
