@@ -233,21 +233,28 @@ func (f *flight) translate(l *frontend, from, to *endpoint) *Diagnosis {
 		f.h.DstPort = l.port.InternalPort
 	}
 	e := entry{node: l.node, ep: from, ref: l.ref("")}
-	if !l.dsr() {
-		text += f.sourceVIP(l, from, to, &e)
-	} else {
+	var holder *endpoint
+	if l.dsr() {
 		text += "; direct server return"
+	} else if holder = f.sourceVIP(l, from, to, &e); e.atNode {
+		text += " and puts in the source VIP " + l.lb.SourceVIP.String()
 	}
 	f.remember(e, before)
 	f.step(Step{Object: l.ref(""), Effect: Rewritten, Before: before, Certainty: c, Needed: true, Text: text})
+	if holder != nil {
+		f.pass(l.ref("SourceVIP"), Practice, true, "is where the answer comes back to")
+		f.pass(holder.ref("", ""), Practice, true, "holds the source VIP")
+	}
 	if to.remote {
 		f.pass(to.ref("", ""), c, true, "stands for the pod of another node")
 	}
 	return nil
 }
 
-// sourceVIP is what makes answers come back through the load balancer.
-func (f *flight) sourceVIP(l *frontend, from, to *endpoint, e *entry) string {
+// sourceVIP is what makes answers come back through the load balancer. It puts
+// the source VIP into the packet and returns the endpoint that holds it, where
+// the network needs one.
+func (f *flight) sourceVIP(l *frontend, from, to *endpoint, e *entry) *endpoint {
 	overlay := l.net != nil && l.net.mode == modes.Overlay
 	vip := l.lb.SourceVIP
 	lacks := Diagnosis{Reason: NoSourceVIP, Object: l.ref("SourceVIP"), Missing: true, Certainty: Practice,
@@ -255,23 +262,22 @@ func (f *flight) sourceVIP(l *frontend, from, to *endpoint, e *entry) string {
 		Fix:  "make an endpoint for the source VIP on the network and name its address as SourceVIP, or use DSR"}
 	switch {
 	case from == to || !overlay && !vip.IsValid():
-		return ""
+		return nil
 	case !vip.IsValid():
 		e.why = &lacks
-		return ""
+		return nil
 	case overlay && l.net.local[vip] == nil:
 		lacks.Object = Ref{Node: l.node.spec.Name, Kind: KindEndpoint, Detail: vip.String()}
 		lacks.Text = fmt.Sprintf("no endpoint of network %q has the source VIP %s, so no answer comes back", l.net.doc.Name, vip)
 		e.why = &lacks
-		return ""
+		return nil
 	}
 	f.h.Src, f.h.SrcPort = vip, natPort(f.h.SrcPort)
 	e.atNode = true
-	f.step(Step{Object: l.ref("SourceVIP"), Effect: Passed, Before: f.h, Certainty: Practice, Needed: overlay, Text: "is to come back to the source VIP"})
-	if overlay {
-		f.pass(l.net.local[vip].ref("", ""), Practice, true, "holds the source VIP")
+	if !overlay {
+		return nil
 	}
-	return " and puts in the source VIP " + vip.String()
+	return l.net.local[vip]
 }
 
 // preserved is a packet that came to a backend with the virtual address still

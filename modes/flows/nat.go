@@ -113,7 +113,7 @@ func (f *flight) sourceNAT(e *endpoint) *Diagnosis {
 	if v.policy == nil {
 		if v.except != (Ref{}) {
 			o, ok := f.w.byAddress(a, e.node)
-			f.pass(v.except, Practice, v.only && ok && (o.isPod() || o.node == e.node), "keeps the pod's source address")
+			f.pass(v.except, Practice, v.only && ok && (o.isPod() || o.node == e.node), "keeps the source address")
 		}
 		return nil
 	}
@@ -160,8 +160,8 @@ func (f *flight) needsNAT(e *endpoint, a netip.Addr) bool {
 	return !ok || o.outside != nil || e.net.mode == modes.Overlay
 }
 
-// natPort stands for the port that NAT chooses.
-func natPort(p uint16) uint16 { return 49152 + p%16384 }
+// natPort stands for the port that NAT chooses: one of the dynamic range.
+func natPort(p uint16) uint16 { return 49152 + uint16((uint32(p)*7+13)%16384) }
 
 // noNAT says that an answer from outside finds no way back: the source should
 // have been translated, or not excepted.

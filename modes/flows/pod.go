@@ -83,7 +83,7 @@ func (f *flight) podIn(e *endpoint) spot {
 			return f.drop(*d)
 		}
 	}
-	if f.h.DstMAC != e.doc.MAC && !e.doc.MAC.IsZero() && e.net.mode == modes.L2Bridge {
+	if f.h.DstMAC != e.doc.MAC && !e.doc.MAC.IsZero() && (e.net.mode == modes.L2Bridge || e.net.mode == modes.L2Tunnel) {
 		f.rewrite(e.net.ref("", ""), Documented, false, "puts in the pod's MAC address", func(h *Header) { h.DstMAC = e.doc.MAC })
 	}
 	if !f.reply {

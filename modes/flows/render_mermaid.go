@@ -65,11 +65,14 @@ func on(r Ref) string {
 func (d *diagram) trace(t *Trace) {
 	d.at = ""
 	for _, s := range t.Steps {
-		if s.Query != nil {
+		switch {
+		case s.Query != nil:
 			d.query(s)
-			continue
+		case s.Effect == Resolved: // before there is a packet
+			d.note(whereabouts(s), strings.TrimSpace(string(s.Object.Kind)+" "+s.Object.Name)+" "+s.Text+s.Certainty.Mark())
+		default:
+			d.step(s)
 		}
-		d.step(s)
 	}
 	if x := t.Diagnosis; x != nil && t.Outcome != Dropped {
 		d.note(d.at, fmt.Sprintf("%s - %s", x.Reason, x.Text))
@@ -78,7 +81,7 @@ func (d *diagram) trace(t *Trace) {
 
 // query puts a DNS query in two arrows: how it went is a trace of its own.
 func (d *diagram) query(s Step) {
-	from := d.id(s.Query.Packet.From.String())
+	from := d.id(whereabouts(Step{Object: Ref{Node: s.Object.Node, Kind: s.Object.Kind, Name: s.Object.Name}, Effect: Sent}))
 	to := d.id("resolver " + s.Query.Packet.To.String())
 	d.lines = append(d.lines, fmt.Sprintf("%s->>%s: %s", from, to, plain(s.Text)))
 	if !s.Query.Works() {
