@@ -232,11 +232,11 @@ func (f *flight) translate(l *frontend, from, to *endpoint) *Diagnosis {
 	if l.port.InternalPort != 0 {
 		f.h.DstPort = l.port.InternalPort
 	}
-	e := entry{node: l.node, ep: from, ref: l.ref("")}
+	e := entry{node: l.node, ep: from, atNode: from == nil, ref: l.ref("")}
 	var holder *endpoint
 	if l.dsr() {
 		text += "; direct server return"
-	} else if holder = f.sourceVIP(l, from, to, &e); e.atNode {
+	} else if holder = f.sourceVIP(l, from, to, &e); f.h.Src != before.Src {
 		text += " and puts in the source VIP " + l.lb.SourceVIP.String()
 	}
 	f.remember(e, before)

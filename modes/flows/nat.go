@@ -161,7 +161,12 @@ func (f *flight) needsNAT(e *endpoint, a netip.Addr) bool {
 }
 
 // natPort stands for the port that NAT chooses: one of the dynamic range.
-func natPort(p uint16) uint16 { return 49152 + uint16((uint32(p)*7+13)%16384) }
+func natPort(p uint16) uint16 {
+	if p == 0 {
+		return 0 // ICMP
+	}
+	return 49152 + uint16((uint32(p)*7+13)%16384)
+}
 
 // noNAT says that an answer from outside finds no way back: the source should
 // have been translated, or not excepted.

@@ -171,7 +171,7 @@ func TestTwoWorldsOneTrace(t *testing.T) {
 func TestRandomFaults(t *testing.T) {
 	breaks := mixedcluster.Breaks()
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 60 {
+	for range 25 {
 		m := modes.All()[r.IntN(5)]
 		of := slices.DeleteFunc(slices.Clone(breaks), func(b mixedcluster.Break) bool { return b.Mode != m })
 		c := cluster(t, m)

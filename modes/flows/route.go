@@ -352,7 +352,11 @@ func (f *flight) router(n *node) spot {
 // only nodes know means that its source should have been translated.
 func (f *flight) lostAtRouter(n *node, a netip.Addr) Diagnosis {
 	_, _, pod := f.subnetOwner(a)
-	if f.reply && f.at.outside != nil && f.from.isPod() {
+	switch {
+	case f.reply && f.natted != (Ref{}) && a != f.first.Src:
+		return Diagnosis{Reason: NobodyHasAddress, Object: f.natted, Certainty: Practice,
+			Text: fmt.Sprintf("the source was translated to %s, which no node has", a), Fix: "translate to an address of the node: leave VirtualIP out, or give the node the address"}
+	case f.reply && f.at.outside != nil && f.from.isPod():
 		return f.noNAT()
 	}
 	if n == nil {
