@@ -40,7 +40,9 @@ func TestACLs(t *testing.T) {
 	tier := func(order uint16, name string, rules ...hns.TierACLRule) hns.TierACL {
 		return hns.TierACL{Name: name, Direction: hns.Out, Order: order, Rules: rules}
 	}
-	out := func(rules ...hns.EndpointPolicy) func(*testing.T, *flows.Cluster) { return add(mixedcluster.Client, rules...) }
+	out := func(rules ...hns.EndpointPolicy) func(*testing.T, *flows.Cluster) {
+		return add(mixedcluster.Client, rules...)
+	}
 	block, allow := rule(hns.ACLBlock, hns.Out, 500), rule(hns.ACLAllow, hns.Out, 400)
 	cases := []struct {
 		name   string

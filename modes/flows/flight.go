@@ -76,7 +76,7 @@ type visit struct {
 func (w *World) Trace(p Packet) *Trace { return w.trace(p, 0) }
 
 func (w *World) trace(p Packet, depth int) *Trace {
-	f := &flight{w: w, t: &Trace{Outcome: Arrived, Packet: p}, p: p.withDefaults(), depth: depth}
+	f := &flight{w: w, t: &Trace{Outcome: Arrived, Packet: p, Steps: make([]Step, 0, 16)}, p: p.withDefaults(), depth: depth, visits: make([]visit, 0, 12)}
 	f.run(f.start())
 	t := f.t
 	if t.Diagnosis != nil {

@@ -188,8 +188,9 @@ func (n *node) addVirtual() {
 }
 
 func (n *node) indexHNS() {
-	n.byID, n.netByID, n.namespace = map[hns.ID]*endpoint{}, map[hns.ID]*network{}, map[hns.ID]bool{}
-	n.lbs, n.maps = map[lbKey]*frontend{}, map[lbKey]*mapping{}
+	n.byID, n.netByID, n.namespace = make(map[hns.ID]*endpoint, len(n.state.Endpoints)), map[hns.ID]*network{}, make(map[hns.ID]bool, len(n.state.Namespaces))
+	n.lbs, n.maps = make(map[lbKey]*frontend, len(n.state.LoadBalancers)), map[lbKey]*mapping{}
+	n.endpoints = make([]*endpoint, 0, len(n.state.Endpoints))
 	for _, d := range n.state.Networks {
 		net := newNetwork(n, reread(d, (*hns.Network).Encode, hns.DecodeNetwork))
 		n.networks = append(n.networks, net)
@@ -336,8 +337,8 @@ func (n *node) indexEndpoint(e *endpoint) {
 	if e.host {
 		e.net.hostEP = e
 	}
-	for i, p := range hns.PoliciesOf[hns.PortMapping](e.doc.Policies) {
-		n.indexMapping(e, p, i)
+	for _, p := range hns.PoliciesOf[hns.PortMapping](e.doc.Policies) {
+		n.indexMapping(e, p)
 	}
 }
 

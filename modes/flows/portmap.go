@@ -22,7 +22,7 @@ type mapping struct {
 	hns.PortMapping
 }
 
-func (n *node) indexMapping(e *endpoint, p hns.PortMapping, _ int) {
+func (n *node) indexMapping(e *endpoint, p hns.PortMapping) {
 	vip := p.VIP
 	if vip.IsUnspecified() {
 		vip = netip.Addr{}

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Text returns the table: a line for each flow, a column for each mode, with
+// Text returns the table: a numbered line for each flow, a column for each mode, with
 // "yes", "no" or "n/a" ("maybe" where something could not be judged) and "?"
 // behind what is inferred.
 func (t Table) Text() string {
@@ -18,7 +18,7 @@ func (t Table) Text() string {
 	}
 	fmt.Fprintln(w)
 	for _, f := range Flows() {
-		fmt.Fprint(w, f)
+		fmt.Fprintf(w, "%d %s", uint8(f), f)
 		for _, c := range t {
 			fmt.Fprintf(w, "\t%s", c.Cell(f))
 		}

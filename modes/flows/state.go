@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -60,4 +61,17 @@ func ReadState(ctx context.Context, c *hns.Client) (*State, error) {
 		return nil, err
 	}
 	return StateOf(s), nil
+}
+
+// SnapshotNode describes a Windows node of which only a snapshot is known. Its
+// addresses are those that HNS notes on Overlay networks (ProviderAddress);
+// for other modes give them, and [Windows.Host], where they are known.
+func SnapshotNode(name string, s *hns.Snapshot) Node {
+	n := Node{Name: name, Windows: &Windows{HNS: StateOf(s)}}
+	for _, net := range n.Windows.HNS.Networks {
+		if a := net.ProviderAddress(); a.IsValid() && !slices.Contains(n.Addresses, a) {
+			n.Addresses = append(n.Addresses, a)
+		}
+	}
+	return n
 }
