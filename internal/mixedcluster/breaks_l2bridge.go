@@ -102,6 +102,7 @@ func l2bridgePolicies() []Break {
 			}
 			s.Namespaces = append(slices.DeleteFunc(slices.Clone(s.Namespaces), func(n *hns.Namespace) bool { return n.ID == at }), &hns.Namespace{ID: hns.ID{1}})
 		}),
+		b("stale-remote", "kubernetes/kubernetes#138000", staleText, toSame, stale),
 		b("network-gone", "flannel-io/flannel#1423", "the endpoint points to a network that is gone", toWin2, func(c *flows.Cluster) { stateOf(c, Win1).Networks = nil }),
 	}
 }

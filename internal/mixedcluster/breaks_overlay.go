@@ -99,12 +99,16 @@ func overlayServices() []Break {
 		b("remote-endpoint", "kubernetes/kubernetes#76316", "the remote endpoint of the backend is gone", toWeb3, dropEndpoint(Win1, func(e *hns.Endpoint) bool { return slices.Contains(e.Addresses(), PodAddress(Web3)) })),
 		b("remote-endpoint-provider", "", "the remote endpoint does not say on which node the pod is", toWeb2, remote(PodAddress(Web2), func(e *hns.Endpoint) { e.Policies = nil })),
 		b("remote-endpoint-mac", "", "the remote endpoint has an old MAC", toWeb2, remote(PodAddress(Web2), func(e *hns.Endpoint) { e.MAC[5]++ })),
-		b("stale-remote", "kubernetes/kubernetes#138000", "a remote endpoint from before has the address of a local pod", toSame, func(c *flows.Cluster) {
-			s := stateOf(c, Win1)
-			s.Endpoints = append(slices.Clone(s.Endpoints), &hns.Endpoint{ID: hns.ID{9}, Name: "stale", Network: s.Networks[0].ID, Flags: hns.EndpointRemote,
-				IPConfigs: []hns.IPConfig{{Address: PodAddress(Web1)}}, Policies: []hns.EndpointPolicy{hns.ProviderAddress{Address: windows[1].addr}}})
-		}),
+		b("stale-remote", "kubernetes/kubernetes#138000", staleText, toSame, stale),
 	}
+}
+
+const staleText = "a remote endpoint from before has the address of a local pod"
+
+func stale(c *flows.Cluster) {
+	s := stateOf(c, Win1)
+	s.Endpoints = append(slices.Clone(s.Endpoints), &hns.Endpoint{ID: hns.ID{9}, Name: "stale", Network: s.Networks[0].ID, Flags: hns.EndpointRemote,
+		IPConfigs: []hns.IPConfig{{Address: PodAddress(Web1)}}, Policies: []hns.EndpointPolicy{hns.ProviderAddress{Address: windows[1].addr}}})
 }
 
 // otherModes are faults of L2Tunnel, Transparent and NAT.

@@ -61,6 +61,7 @@ var diagnoses = map[modes.Mode]map[string]found{
 		"degraded":               {flows.Degraded, `endpoint "client_cbr0" State Degraded`, false, false, "correct the policies"},
 		"namespace":              {flows.NotAttached, `namespace `, true, false, "add the pod again"},
 		"network-gone":           {flows.NotAttached, `network `, true, false, "make the network"},
+		"stale-remote":           {flows.StaleRemote, `endpoint "stale"`, false, false, "delete the remote endpoint"},
 		"dns-server":             {flows.NoDNSServer, `endpoint "client_cbr0" Dns ServerList`, true, false, "ServerList"},
 		"dns-search":             {flows.NoDNSSuffix, `endpoint "client_cbr0" Dns Search`, true, false, "Search list"},
 		"dns-search-order":       {flows.NoSuchName, `resolver "kube-dns" web.svc.cluster.local`, true, false, "namespace"},

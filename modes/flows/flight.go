@@ -21,6 +21,7 @@ type flight struct {
 	first Header // as it was sent
 	from  owner  // who sent it
 	at    owner  // who got it
+	want  owner  // who shall get it; none if an address or a name was asked for
 	reply bool
 	// to is where the packet is led to while its destination is still a
 	// virtual address (preserved DIP); none: to its destination.
@@ -153,6 +154,7 @@ func (f *flight) target(from owner, bad func(string, ...any) spot) (netip.Addr, 
 	if !ok {
 		return netip.Addr{}, bad("target: %s has no address", o.name())
 	}
+	f.want = o
 	return a, spot{}
 }
 
@@ -294,6 +296,10 @@ func (f *flight) arrive(o owner, c Certainty) spot {
 	if f.reply {
 		f.judgeSource()
 		return spot{}
+	}
+	if f.want != (owner{}) && o != f.want && f.h.flow().dst == f.t.Destination {
+		return f.drop(Diagnosis{Reason: WrongReceiver, Object: f.want.ref(), Certainty: Practice,
+			Text: fmt.Sprintf("the packet comes to %s, which has the address %s as well", o.name(), f.h.Dst), Fix: "an address that several pods have, such as one inside a NAT network, means another one elsewhere: give them different ones, or publish a port"})
 	}
 	f.at = o
 	f.reply, f.to = true, netip.Addr{}

@@ -118,3 +118,76 @@ func TestTwoFamilies(t *testing.T) {
 		t.Errorf("a pod without IPv6: %s", tr)
 	}
 }
+
+// TestExceptionsHoldTheLAN: with the nodes' own subnet excepted, hosts there
+// see the pods' addresses and do not know them (microsoft/SDN#170).
+func TestExceptionsHoldTheLAN(t *testing.T) {
+	c := cluster(t, modes.L2Bridge)
+	c.Outside = append(c.Outside, flows.Host{Name: "printer", Address: netip.MustParseAddr("192.0.2.200")})
+	p := flows.Packet{From: client, To: flows.Target{Place: flows.Place{Outside: "printer"}}}
+	if tr := world(t, c).Trace(p); !tr.Works() {
+		t.Errorf("%s", tr)
+	}
+	e := endpoint(t, c, mixedcluster.Client)
+	e.Policies = slices.Clone(e.Policies)
+	for i, x := range e.Policies {
+		if nat, ok := x.(hns.OutBoundNAT); ok {
+			nat.Exceptions = append(slices.Clone(nat.Exceptions), "192.0.2.0/24")
+			e.Policies[i] = nat
+		}
+	}
+	if tr := world(t, c).Trace(p); tr.Works() || tr.Diagnosis.Reason != flows.ExceptionTooWide || !tr.Diagnosis.Reply {
+		t.Errorf("%s", tr)
+	}
+	// With a route back at the router it works.
+	c.Physical.Routes = append(c.Physical.Routes, flows.Route{Destination: netip.MustParsePrefix("10.244.1.0/24"), NextHop: win1})
+	if tr := world(t, c).Trace(p); !tr.Works() {
+		t.Errorf("%s", tr)
+	}
+}
+
+// TestOuterPackets: VXLAN between nodes on two links needs the nodes' routes,
+// as any packet does.
+func TestOuterPackets(t *testing.T) {
+	c := cluster(t, modes.Overlay)
+	far := nodeOf(t, c, mixedcluster.Win1)
+	// win-1 moves to another link.
+	far.Windows.Host.Adapters[0].Addresses = []netip.Prefix{netip.MustParsePrefix("192.0.2.11/32"), netip.MustParsePrefix("198.51.100.11/24")}
+	far.Windows.Host.Routes[0].NextHop = netip.MustParseAddr("198.51.100.1")
+	c.Physical.Routers = append(c.Physical.Routers, netip.MustParseAddr("198.51.100.1"))
+	p := flows.Packet{From: client, To: flows.Target{Address: web2}}
+	if tr := world(t, c).Trace(p); !tr.Works() || !strings.Contains(tr.Text(), "the outer packet") {
+		t.Errorf("%s", tr)
+	}
+	far.Windows.Host.Routes = nil
+	if tr := world(t, c).Trace(p); tr.Works() || tr.Diagnosis.Reason != flows.NoRoute || tr.Diagnosis.Object.Node != mixedcluster.Win1 {
+		t.Errorf("%s", tr)
+	}
+}
+
+// TestSameAddressTwice: NAT networks of two nodes may have the same addresses;
+// a packet then comes to whom it was not meant for.
+func TestSameAddressTwice(t *testing.T) {
+	c := cluster(t, modes.NAT)
+	other := endpoint(t, c, mixedcluster.Web2)
+	other.IPConfigs = []hns.IPConfig{{Address: web1, PrefixLength: 24}}
+	tr := world(t, c).Trace(flows.Packet{From: client, To: flows.Target{Place: flows.Place{Pod: mixedcluster.Web2}}})
+	if tr.Works() || tr.Diagnosis.Reason != flows.WrongReceiver || !strings.Contains(tr.Diagnosis.Text, mixedcluster.Web1) {
+		t.Errorf("%s", tr)
+	}
+	if tr := world(t, c).Trace(flows.Packet{From: client, To: flows.Target{Place: flows.Place{Pod: mixedcluster.Web1}}}); !tr.Works() {
+		t.Errorf("%s", tr)
+	}
+}
+
+// TestOverlayIPv6: an address of IPv6 may be stored, and is not carried.
+func TestOverlayIPv6(t *testing.T) {
+	c := cluster(t, modes.Overlay)
+	for i, pod := range []string{mixedcluster.Client, mixedcluster.Web1} {
+		e := endpoint(t, c, pod)
+		e.IPConfigs = append(slices.Clone(e.IPConfigs), hns.IPConfig{Address: netip.MustParseAddr([]string{"fd00:1::3", "fd00:1::4"}[i]), PrefixLength: 64})
+	}
+	if tr := world(t, c).Trace(flows.Packet{From: client, To: flows.Target{Address: netip.MustParseAddr("fd00:1::4")}}); tr.Works() || tr.Diagnosis.Reason != flows.NoSuchFamily {
+		t.Errorf("%s", tr)
+	}
+}

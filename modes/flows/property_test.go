@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -190,5 +191,49 @@ func TestRandomFaults(t *testing.T) {
 				t.Errorf("%s %v: %s: %v", m, names, p, err)
 			}
 		}
+	}
+}
+
+// TestParallel: a world may be traced by several at once. Run with -race.
+func TestParallel(t *testing.T) {
+	c := cluster(t, modes.Overlay)
+	w := world(t, c)
+	want := w.Nine().Text()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if got := w.Nine().Text(); got != want {
+				t.Errorf("%s", got)
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// TestTraceAsData: a trace survives JSON.
+func TestTraceAsData(t *testing.T) {
+	for _, m := range modes.All() {
+		c := cluster(t, m)
+		w := world(t, c)
+		for _, p := range everyPacket(c) {
+			tr := w.Trace(p)
+			b, err := json.Marshal(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var again flows.Trace
+			if err := json.Unmarshal(b, &again); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tr, &again, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+				t.Fatalf("%s: %s", p, diff)
+			}
+		}
+	}
+	var c flows.Certainty
+	if err := c.UnmarshalText([]byte("certain")); err == nil {
+		t.Error("a word that is no certainty was taken")
 	}
 }

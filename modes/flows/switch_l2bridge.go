@@ -9,6 +9,9 @@ import (
 // same node by the switch, and everything else to the pods' gateway.
 func (f *flight) l2bridgeOut(e *endpoint) spot {
 	if to := e.net.local[f.dst()]; to != nil && !to.host {
+		if shadow := e.net.remotes[f.dst()]; shadow != nil {
+			return f.drop(f.stale(e.net, shadow, to))
+		}
 		return f.onSwitch(e, to, Documented)
 	}
 	if s, ok := e.net.doc.SubnetOf(f.dst()); ok && !s.Prefix.Addr().IsUnspecified() && !e.node.has(f.dst()) {

@@ -10,6 +10,9 @@ import (
 // overlayOut leads what leaves a pod of an Overlay network.
 func (f *flight) overlayOut(e *endpoint) spot {
 	a := f.dst()
+	if !a.Is4() {
+		return f.drop(Diagnosis{Reason: NoSuchFamily, Object: e.net.ref("", ""), Certainty: Documented, Text: "an Overlay network carries IPv4 only", Fix: "use IPv4, or L2Bridge"})
+	}
 	if to := e.net.local[a]; to != nil {
 		if shadow := e.net.remotes[a]; shadow != nil {
 			return f.drop(f.stale(e.net, shadow, to))

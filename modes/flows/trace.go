@@ -244,6 +244,7 @@ const (
 	NotAttached         Reason = "not-attached"           // the endpoint is in no namespace
 	Degraded            Reason = "degraded"               // the endpoint is broken
 	NobodyHasAddress    Reason = "nobody-has-address"     // no endpoint, node or host has it
+	WrongReceiver       Reason = "wrong-receiver"         // another has the address as well
 	StaleRemote         Reason = "stale-remote-endpoint"  // a remote endpoint hides who has the address
 	NoGateway           Reason = "no-gateway"             // the endpoint has no route
 	DeadGateway         Reason = "dead-gateway"           // nobody forwards at the gateway's address

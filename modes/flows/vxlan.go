@@ -52,7 +52,18 @@ func (f *flight) tunnelTo(n *node, by Ref, to netip.Addr) spot {
 		return f.drop(Diagnosis{Reason: WrongProvider, Object: by, Certainty: Practice,
 			Text: fmt.Sprintf("no other node has the provider address %s", to), Fix: "replace it by the address of the node that has the pod subnet"})
 	}
-	return spot{what: wire, node: n, hop: to}
+	if n.stack == nil || len(n.stack.Adapters) == 0 {
+		return spot{what: wire, node: n, hop: to}
+	}
+	if _, on := n.onLink(to); on {
+		return spot{what: wire, node: n, hop: to}
+	}
+	r, p, ok := n.routes.find(to, &f.t.Looked)
+	if !ok {
+		return f.drop(f.noRoute(n, to))
+	}
+	f.pass(n.routeRef(p), Documented, true, "leads the outer packet to "+r.NextHop.String())
+	return spot{what: wire, node: n, hop: r.NextHop}
 }
 
 // unwrap takes a packet out of VXLAN on a Windows node.
