@@ -97,14 +97,19 @@ func (d *diagram) step(s Step) {
 	if s.Reply {
 		arrow = "-->>"
 	}
-	if d.at != "" && d.at != here && s.Effect != Sent {
-		if s.Effect == Lost {
-			arrow = strings.TrimSuffix(arrow, ">>") + "x"
+	text := s.Text + s.Certainty.Mark()
+	if s.Effect == Lost {
+		from := d.at
+		if from == "" {
+			from = here
 		}
+		d.lines = append(d.lines, fmt.Sprintf("%s%s%s: %s", d.id(from), strings.TrimSuffix(arrow, ">>")+"x", d.id(here), plain(strings.TrimSpace(s.Object.Policy+" "+text))))
+		return
+	}
+	if d.at != "" && d.at != here && s.Effect != Sent {
 		d.lines = append(d.lines, fmt.Sprintf("%s%s%s: %s", d.id(d.at), arrow, d.id(here), plain(s.Before.String())))
 	}
 	d.at = here
-	text := s.Text + s.Certainty.Mark()
 	if s.Object.Policy != "" {
 		text = s.Object.Policy + " " + text
 	} else if s.Effect != Sent && s.Effect != Delivered {
