@@ -52,15 +52,6 @@ func l2bridgePolicies() []Break {
 	route := func(to netip.Prefix) func(hns.SDNRoute) bool {
 		return func(r hns.SDNRoute) bool { return r.DestinationPrefix == to }
 	}
-	block := func(d hns.Direction, port string) hns.ACL {
-		a := hns.ACL{ID: "deny", Protocols: []string{"6"}, Action: hns.ACLBlock, Direction: d, Priority: 200}
-		if d == hns.In {
-			a.LocalPorts = []string{port}
-		} else {
-			a.RemotePorts = []string{port}
-		}
-		return a
-	}
 	return []Break{
 		b("exception-cluster", "projectcalico/cni-plugin#1067", "the pods' CIDR is not among the NAT exceptions", toWin2, except(Win1, Client, clusterCIDR)),
 		b("exception-service", "microsoft/SDN#170", "the service CIDR is not among the NAT exceptions", toWeb2, except(Win1, Client, serviceCIDR)),
@@ -76,20 +67,6 @@ func l2bridgePolicies() []Break {
 				l.Endpoints = nil
 			}
 		}),
-		b("acl-out", "", "an ACL blocks what leaves the pod", toWin2, with(Win1, Client, block(hns.Out, "80"))),
-		b("acl-in", "", "an ACL blocks what comes to the pod", toWin2, with(Win2, Web2, block(hns.In, "1-100"))),
-		b("acl-set", "", "an ACL blocks a set of addresses", toWin2, both(with(Win1, Client, hns.ACL{Action: hns.ACLBlock, Direction: hns.Out, RemoteAddresses: []string{"web"}, Priority: 300}),
-			onNetwork(Win1, func(n *hns.Network) {
-				n.Policies = append(slices.Clone(n.Policies), hns.SetPolicy{ID: "web", Type: hns.SetIP, Values: []string{PodAddress(Web2).String()}})
-			}))),
-		b("acl-default", "microsoft/Windows-Containers#616", "on Windows Server 2025 one block rule makes the default block", toWin2, both(
-			func(c *flows.Cluster) { stateOf(c, Win1).Version = hns.Version{Major: 15, Minor: 4} }, with(Win1, Client, block(hns.In, "22")))),
-		b("network-acl", "", "an ACL of the network blocks what leaves", toWin2, onNetwork(Win1, func(n *hns.Network) {
-			n.Policies = append(slices.Clone(n.Policies), hns.NetworkACL(block(hns.Out, "80")))
-		})),
-		b("tier-acl", "", "the second tier of rules blocks", toWin2, with(Win1, Client,
-			hns.TierACL{Name: "first", Direction: hns.Out, Order: 1, Rules: []hns.TierACLRule{{Action: hns.ACLPass, Priority: 10}}},
-			hns.TierACL{Name: "second", Direction: hns.Out, Order: 2, Rules: []hns.TierACLRule{{Action: hns.ACLBlock, RemotePorts: []string{"80"}, Priority: 10}}})),
 		b("detached", "projectcalico/calico#5164", "after a restart of HNS the endpoint is not attached", toWin2, onPod(Win1, Client, func(e *hns.Endpoint) { e.State = hns.EndpointDetached })),
 		b("degraded", "containerd/containerd#5729", "a mark that nobody filled in degraded the endpoint", toWin2, onPod(Win1, Client, func(e *hns.Endpoint) { e.State = hns.EndpointDegraded })),
 		b("namespace", "Azure/azure-container-networking#1272", "the namespace of web-2 is gone", toWin2, func(c *flows.Cluster) {
@@ -104,6 +81,38 @@ func l2bridgePolicies() []Break {
 		}),
 		b("stale-remote", "kubernetes/kubernetes#138000", staleText, toSame, stale),
 		b("network-gone", "flannel-io/flannel#1423", "the endpoint points to a network that is gone", toWin2, func(c *flows.Cluster) { stateOf(c, Win1).Networks = nil }),
+	}
+}
+
+// l2bridgeRules are ACLs that block.
+func l2bridgeRules() []Break {
+	b := func(name, report, text string, p flows.Packet, do func(*flows.Cluster)) Break {
+		return Break{name, text, report, modes.L2Bridge, p, do}
+	}
+	block := func(d hns.Direction, port string) hns.ACL {
+		a := hns.ACL{ID: "deny", Protocols: []string{"6"}, Action: hns.ACLBlock, Direction: d, Priority: 200}
+		if d == hns.In {
+			a.LocalPorts = []string{port}
+		} else {
+			a.RemotePorts = []string{port}
+		}
+		return a
+	}
+	return []Break{
+		b("acl-out", "", "an ACL blocks what leaves the pod", toWin2, with(Win1, Client, block(hns.Out, "80"))),
+		b("acl-in", "", "an ACL blocks what comes to the pod", toWin2, with(Win2, Web2, block(hns.In, "1-100"))),
+		b("acl-set", "", "an ACL blocks a set of addresses", toWin2, both(with(Win1, Client, hns.ACL{Action: hns.ACLBlock, Direction: hns.Out, RemoteAddresses: []string{"web"}, Priority: 300}),
+			onNetwork(Win1, func(n *hns.Network) {
+				n.Policies = append(slices.Clone(n.Policies), hns.SetPolicy{ID: "web", Type: hns.SetIP, Values: []string{PodAddress(Web2).String()}})
+			}))),
+		b("acl-default", "microsoft/Windows-Containers#616", "on Windows Server 2025 one block rule makes the default block", toWin2, both(
+			func(c *flows.Cluster) { stateOf(c, Win1).Version = hns.Version{Major: 15, Minor: 4} }, with(Win1, Client, block(hns.In, "22")))),
+		b("network-acl", "", "an ACL of the network blocks what leaves", toWin2, onNetwork(Win1, func(n *hns.Network) {
+			n.Policies = append(slices.Clone(n.Policies), hns.NetworkACL(block(hns.Out, "80")))
+		})),
+		b("tier-acl", "", "the second tier of rules blocks", toWin2, with(Win1, Client,
+			hns.TierACL{Name: "first", Direction: hns.Out, Order: 1, Rules: []hns.TierACLRule{{Action: hns.ACLPass, Priority: 10}}},
+			hns.TierACL{Name: "second", Direction: hns.Out, Order: 2, Rules: []hns.TierACLRule{{Action: hns.ACLBlock, RemotePorts: []string{"80"}, Priority: 10}}})),
 	}
 }
 
