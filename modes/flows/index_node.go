@@ -83,7 +83,7 @@ type endpoint struct {
 	pod     string
 	addrs   []netip.Addr
 	remote  bool
-	host    bool // the node's own
+	host    bool // the node's own; Docker's containers, too, are in no namespace, but not on L2Bridge
 	nats    []natPolicy
 	routes  []hns.SDNRoute // policies
 	objects []sdnObject    // objects that name the endpoint
@@ -297,7 +297,7 @@ func newEndpoint(n *node, d *hns.Endpoint) *endpoint {
 		name = d.Name[i+1:] // what its network was called
 	}
 	e.pod = podName(d.Name, name)
-	e.host = !e.remote && (name != "" && d.Name == modes.HostEndpointName(name) || d.Namespace.IsZero() && isAttached(d.State))
+	e.host = !e.remote && e.net != nil && (d.Name == modes.HostEndpointName(name) || e.net.mode == modes.L2Bridge && d.Namespace.IsZero() && isAttached(d.State))
 	for _, p := range d.Policies {
 		switch p := p.(type) {
 		case hns.OutBoundNAT:

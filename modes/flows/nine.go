@@ -184,7 +184,7 @@ func (w *World) sample(m modes.Mode) (*sample, bool) {
 func (n *node) podsOf(m modes.Mode) []*endpoint {
 	var out []*endpoint
 	for _, e := range n.endpoints {
-		if !e.remote && !e.host && e.net != nil && e.net.mode == m && !e.doc.Namespace.IsZero() {
+		if !e.remote && !e.host && e.net != nil && e.net.mode == m && e.attached() {
 			out = append(out, e)
 		}
 	}

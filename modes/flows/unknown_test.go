@@ -151,3 +151,19 @@ func TestPlannedDocuments(t *testing.T) {
 		}
 	}
 }
+
+// TestDockerContainers: containers that Docker attached are in no namespace,
+// and are pods all the same.
+func TestDockerContainers(t *testing.T) {
+	c := cluster(t, modes.NAT)
+	for _, pod := range []string{mixedcluster.Client, mixedcluster.Web1, mixedcluster.Web2} {
+		endpoint(t, c, pod).Namespace = hns.ID{}
+	}
+	w := world(t, c)
+	if tr := w.Trace(flows.Packet{From: client, To: flows.Target{Place: flows.Place{Pod: mixedcluster.Web1}}}); !tr.Works() {
+		t.Errorf("%s", tr)
+	}
+	if got := w.Nine()[0].Cell(flows.PodToOutsideIP).String(); got != "yes" {
+		t.Errorf("to the outside: %s", got)
+	}
+}
