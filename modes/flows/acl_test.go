@@ -110,6 +110,7 @@ func TestACLsBeforeOrBehindBalancers(t *testing.T) {
 		{name: "the backend is blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300, remotely("10.244.2.3"))), packet: webService(web2), want: "not judged"},
 		{name: "both are blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300)), packet: webService(web2), want: "blocked"},
 		{name: "another is blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300, remotely("10.9.9.9"))), packet: webService(web2), want: "arrived"},
+		{name: "rules on NAT for what comes in", mode: modes.NAT, change: add(mixedcluster.Web1, rule(hns.ACLBlock, hns.In, 300)), packet: flows.Packet{From: client, To: flows.Target{Address: web1}}, want: "not judged"},
 		{name: "rules on NAT", mode: modes.NAT, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300)), packet: flows.Packet{From: client, To: flows.Target{Address: wwwAddr}}, want: "not judged"},
 	})
 }

@@ -68,6 +68,10 @@ func (o owner) ref() Ref {
 // of both systems, two of one name, an invalid address. The errors are
 // *[hns.FieldError]s joined, with paths such as "Nodes[1].Addresses[0]". What
 // is wrong with the documents of HNS is no error; traces find it.
+//
+// The indexes are built here, once: a few seconds for 100 nodes with 100 pods
+// each and 1,000 services, of which each node has a copy. A trace then takes
+// tens of microseconds, whatever the number of pods and services.
 func New(c Cluster) (*World, error) {
 	if bad := check(&c); len(bad) > 0 {
 		return nil, fmt.Errorf("flows: %w", errors.Join(bad...))

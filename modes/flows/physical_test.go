@@ -191,3 +191,67 @@ func TestOverlayIPv6(t *testing.T) {
 		t.Errorf("%s", tr)
 	}
 }
+
+// TestAzureSNAT: Azure translates what pods send outside if no policy does;
+// where it does not either, the answer is lost.
+func TestAzureSNAT(t *testing.T) {
+	c := cluster(t, modes.L2Tunnel)
+	e := endpoint(t, c, mixedcluster.Client)
+	e.Policies = removePolicies(e.Policies, func(p hns.EndpointPolicy) bool { return p.PolicyType() == "OutBoundNAT" })
+	p := flows.Packet{From: client, To: flows.Target{Address: wwwAddr}}
+	tr := world(t, c).Trace(p)
+	if tr.Outcome != flows.Arrived || tr.Certainty != flows.Inferred || !slices.Contains(tr.Needs(), flows.Ref{Kind: flows.KindPhysical, Detail: "virtual network SNAT"}) {
+		t.Errorf("%s", tr)
+	}
+	c.Physical.VNet.SNAT = false
+	c.Physical.VNet.Assigned = c.Physical.VNet.Assigned[:0]
+	if tr := world(t, c).Trace(p); tr.Works() || tr.Diagnosis.Reason != flows.NotInVNet {
+		t.Errorf("an address that Azure does not know: %s", tr)
+	}
+}
+
+// TestSharedSubnets: a subnet that several nodes claim says nothing about
+// where an address is; pods are found all the same.
+func TestSharedSubnets(t *testing.T) {
+	c := cluster(t, modes.Overlay)
+	wide := netip.MustParsePrefix("10.244.0.0/16")
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.PodSubnets = nil
+		if n.Windows == nil {
+			continue
+		}
+		net := n.Windows.HNS.Networks[0]
+		s := net.Subnets()[0]
+		s.Prefix = wide
+		net.IPAMs = []hns.IPAM{{Subnets: []hns.Subnet{s}}}
+	}
+	w := world(t, c)
+	for _, to := range []string{mixedcluster.Web1, mixedcluster.Web2, mixedcluster.Web3} {
+		if tr := w.Trace(flows.Packet{From: client, To: flows.Target{Place: flows.Place{Pod: to}}}); !tr.Works() {
+			t.Errorf("%s: %s", to, tr)
+		}
+	}
+	tr := w.Trace(flows.Packet{From: client, To: flows.Target{Address: netip.MustParseAddr("10.244.9.9")}})
+	if tr.Works() || tr.Diagnosis.Reason != flows.NoRemoteSubnetRoute {
+		t.Errorf("nobody's address: %s", tr)
+	}
+}
+
+// TestPlannedHostEndpoint: a document without a state is believed if an
+// adapter of the node has its address.
+func TestPlannedHostEndpoint(t *testing.T) {
+	c := cluster(t, modes.L2Bridge)
+	for _, pod := range []string{"cbr0_ep", mixedcluster.Client, mixedcluster.Web1} {
+		endpoint(t, c, pod).State = hns.EndpointUninitialized
+	}
+	p := flows.Packet{From: client, To: flows.Target{Address: web2}}
+	if tr := world(t, c).Trace(p); !tr.Works() {
+		t.Errorf("%s", tr)
+	}
+	h := nodeOf(t, c, mixedcluster.Win1).Windows.Host
+	h.Adapters = h.Adapters[:1]
+	if tr := world(t, c).Trace(p); tr.Works() || tr.Diagnosis.Reason != flows.HostEndpointMissing {
+		t.Errorf("without the adapter: %s", tr)
+	}
+}

@@ -198,6 +198,13 @@ func TestLoadBalancers(t *testing.T) {
 		{"a node port from the node itself, allowed", modes.L2Bridge, all(nodePort(mixedcluster.Web1), lastFrontend(func(l *hns.LoadBalancer) {
 			l.PortMappings[0].Flags = hns.LoadBalancerLocalRoutedVIP
 		})), fromItself, "arrived", "192.0.2.11:50000 > 10.244.1.4:8080", "192.0.2.11:30080 > 192.0.2.11:50000", ""},
+		{"an external address that is led to the node", modes.L2Bridge, func(t *testing.T, c *flows.Cluster) {
+			vip := netip.MustParseAddr("198.51.100.80")
+			c.Physical.Routes = append(c.Physical.Routes, flows.Route{Destination: netip.PrefixFrom(vip, 32), NextHop: win1})
+			for _, l := range frontends(t, c, mixedcluster.Win1) {
+				l.FrontendVIPs = []netip.Addr{vip}
+			}
+		}, flows.Packet{From: www, To: flows.Target{Address: netip.MustParseAddr("198.51.100.80")}, Backend: web1}, "arrived", "203.0.113.80:50000 > 10.244.1.4:8080", "198.51.100.80:80 > 203.0.113.80:50000", ""},
 		{"everything sent to an internal address", modes.L2Bridge, onFrontends(func(l *hns.LoadBalancer) {
 			l.PortMappings = []hns.LoadBalancerPortMapping{{Flags: hns.LoadBalancerInternal}}
 		}), flows.Packet{From: client, To: flows.Target{Address: mixedcluster.WebVIP}, DstPort: 4711, Backend: web1}, "arrived", "10.244.1.3:50000 > 10.244.1.4:4711", "", ""},
@@ -337,6 +344,12 @@ func TestProxies(t *testing.T) {
 	add(mixedcluster.Client, hns.L4WFPProxy{OutboundPort: 15001, OutboundExceptions: hns.ProxyExceptions{Ports: []string{"80"}}})(t, c)
 	if got := world(t, c).Trace(to).Text(); strings.Contains(got, "L4WFPPROXY") {
 		t.Errorf("an excepted port went to the proxy:\n%s", got)
+	}
+	c = cluster(t, modes.L2Bridge)
+	add(mixedcluster.Client, hns.L4WFPProxy{OutboundPort: 15001, OutboundExceptions: hns.ProxyExceptions{Addresses: []string{"10.244.2.0/24"}}},
+		hns.L4WFPProxy{OutboundPort: 15001, Filter: hns.FiveTuple{RemoteAddresses: []string{"10.9.0.0/16"}}})(t, c)
+	if got := world(t, c).Trace(to).Text(); strings.Contains(got, "L4WFPPROXY") {
+		t.Errorf("an excepted address went to the proxy:\n%s", got)
 	}
 }
 

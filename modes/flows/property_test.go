@@ -237,3 +237,48 @@ func TestTraceAsData(t *testing.T) {
 		t.Error("a word that is no certainty was taken")
 	}
 }
+
+// TestLoops leads pod subnets at random: packets that go round and round are
+// found, and the diagnosis names routes that lead them.
+func TestLoops(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	loops := 0
+	for range 40 {
+		c := cluster(t, modes.L2Bridge)
+		hop := func() netip.Addr { return c.Nodes[r.IntN(len(c.Nodes))].Addresses[0] }
+		for i := range c.Nodes {
+			var routes []flows.Route // of the clone: to be changed in place
+			if w := c.Nodes[i].Windows; w != nil {
+				routes = w.Host.Routes
+			} else {
+				routes = c.Nodes[i].Linux.Routes
+			}
+			for j := range routes {
+				if routes[j].Destination.Bits() > 0 || r.IntN(4) == 0 {
+					routes[j].NextHop = hop()
+				}
+			}
+		}
+		for _, n := range c.Nodes {
+			if r.IntN(2) == 0 {
+				c.Physical.Routes = append(c.Physical.Routes, flows.Route{Destination: n.PodSubnets[0], NextHop: hop()})
+			}
+		}
+		w := world(t, c)
+		for _, p := range everyPacket(c) {
+			tr := w.Trace(p)
+			if err := checkTrace(tr); err != nil {
+				t.Errorf("%s: %v\n%s", p, err, tr)
+			}
+			if d := tr.Diagnosis; d != nil && d.Reason == flows.Loop {
+				loops++
+				if d.Object.Detail == "" || d.Object.Kind != flows.KindRoute && d.Object.Kind != flows.KindPhysical {
+					t.Errorf("a loop that names no route: %s", tr)
+				}
+			}
+		}
+	}
+	if loops < 100 {
+		t.Errorf("only %d loops", loops)
+	}
+}

@@ -180,7 +180,7 @@ type Fabric struct {
 type Resolver struct {
 	Name string
 	// Address is where it is asked: for the cluster's DNS the address of its
-	// service.
+	// service. Of two with one address only the first is asked.
 	Address netip.Addr
 	// Records are its names, fully qualified without the last dot, in small
 	// letters.
