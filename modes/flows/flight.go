@@ -330,9 +330,16 @@ func (f *flight) strangeAnswer(o owner, want flow) spot {
 	d := Diagnosis{Reason: ReplyNotTranslated, Object: o.ref(), Certainty: Practice,
 		Text: fmt.Sprintf("%s waits for an answer from %s and gets one from %s", o.name(), socket(want.src, want.srcPort), socket(f.h.Src, f.h.SrcPort)),
 		Fix:  "lead the answer back through what translated the packet"}
+	if o != f.from {
+		d.Text = fmt.Sprintf("the answer comes to %s, who did not ask: %s", o.name(), f.h)
+	}
 	for _, e := range f.entries {
-		if !e.undone && e.why != nil {
+		switch {
+		case e.undone:
+		case e.why != nil:
 			d = *e.why
+		case o != f.from:
+			d.Object = e.ref // what sent the answer elsewhere
 		}
 	}
 	return f.drop(d)

@@ -270,6 +270,7 @@ func TestNAT(t *testing.T) {
 	runPolicyCases(t, []policyCase{
 		{"to the node's address", modes.L2Bridge, nil, outside, "arrived", "192.0.2.11:55101 > 203.0.113.80:443", "203.0.113.80:443 > 10.244.1.3:50000", "OutBoundNAT"},
 		{"to a virtual address that no node has", modes.L2Bridge, replaceNAT(hns.OutBoundNAT{VirtualIP: vip}), outside, "nobody-has-address", "192.0.2.77:55101 > 203.0.113.80:443", "", "OutBoundNAT"},
+		{"to an address of another node", modes.L2Bridge, replaceNAT(hns.OutBoundNAT{VirtualIP: netip.MustParseAddr("192.0.2.12")}), outside, "reply-not-translated", "192.0.2.12:55101 > 203.0.113.80:443", "", "OutBoundNAT"},
 		{"to a virtual address for one destination", modes.L2Bridge, all(replaceNAT(hns.OutBoundNAT{VirtualIP: vip, Destinations: []string{"203.0.113.80"}}), func(t *testing.T, c *flows.Cluster) {
 			n := nodeOf(t, c, mixedcluster.Win1)
 			n.Addresses = append(slices.Clone(n.Addresses), vip)
