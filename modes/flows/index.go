@@ -69,7 +69,7 @@ func (o owner) ref() Ref {
 // *[hns.FieldError]s joined, with paths such as "Nodes[1].Addresses[0]". What
 // is wrong with the documents of HNS is no error; traces find it.
 //
-// The indexes are built here, once: a few seconds for 100 nodes with 100 pods
+// The indexes are built here, once: about a second for 100 nodes with 100 pods
 // each and 1,000 services, of which each node has a copy. A trace then takes
 // tens of microseconds, whatever the number of pods and services.
 func New(c Cluster) (*World, error) {
