@@ -335,7 +335,7 @@ func FuzzAddMakesNetwork(f *testing.F) {
 		n := bareNode(t, nil, modes.All()[int(mode)%len(modes.All())])
 		n.plugin.Open = func(*hns.Options) (*hns.Client, error) { return n.client, nil }
 		if c, err := cniplugin.ParseConfig(stdin); err == nil && (c.StateDir != "" || c.LogFile != "" || c.Timeout < cniplugin.DefaultTimeout) {
-			t.Skip("writes where it is told to, or gives up when it is told to")
+			return // writes where it is told to, or gives up when it is told to
 		} else if err == nil && c.IPAMType == "" {
 			n.plugin.IPAM = nil
 		}
