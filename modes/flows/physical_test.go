@@ -255,3 +255,33 @@ func TestPlannedHostEndpoint(t *testing.T) {
 		t.Errorf("without the adapter: %s", tr)
 	}
 }
+
+// TestTwoOverlays: networks of other VNIs do not reach each other, and may
+// have the same addresses.
+func TestTwoOverlays(t *testing.T) {
+	c := cluster(t, modes.Overlay)
+	s := nodeOf(t, c, mixedcluster.Win1).Windows.HNS
+	other := *s.Networks[0]
+	other.ID, other.Name = hns.ID{8}, "other"
+	other.IPAMs = []hns.IPAM{{Subnets: []hns.Subnet{{Prefix: netip.MustParsePrefix("10.70.1.0/24"), Policies: []hns.SubnetPolicy{hns.VSID{IsolationID: 5000}}}}}}
+	s.Networks = append(s.Networks, &other)
+	add := func(name, address string) {
+		e := *endpoint(t, c, mixedcluster.Web1)
+		e.ID, e.Name, e.Network = hns.NewID(), name, other.ID
+		e.IPConfigs = []hns.IPConfig{{Address: netip.MustParseAddr(address), PrefixLength: 24}}
+		s.Endpoints = append(s.Endpoints, &e)
+	}
+	add("x_other", "10.70.1.5")
+	w := world(t, c)
+	if tr := w.Trace(flows.Packet{From: client, To: flows.Target{Place: flows.Place{Pod: "x"}}}); tr.Works() || tr.Diagnosis.Reason != flows.Isolated || tr.Diagnosis.Object.Name != "other" {
+		t.Errorf("%s", tr)
+	}
+	add("y_other", own.String()) // the address of client
+	w = world(t, c)
+	for pod, on := range map[string]string{"x": "y_other", mixedcluster.Web1: mixedcluster.Client + "_flannel.4096"} {
+		tr := w.Trace(flows.Packet{From: flows.Place{Pod: pod}, To: flows.Target{Address: own}})
+		if !tr.Works() || !strings.Contains(tr.Text(), `hands it to endpoint "`+on+`"`) {
+			t.Errorf("%s: %s", pod, tr)
+		}
+	}
+}

@@ -23,7 +23,7 @@ func (f *flight) overlayOut(e *endpoint) spot {
 		return f.toOwnNode(e)
 	}
 	if n, _, ok := f.subnetOwner(a); ok && n == e.node {
-		return f.drop(f.absent(e, a))
+		return f.drop(f.ofOwnNode(e, a))
 	}
 	if f.reply && f.tunnel.IsValid() {
 		return f.answerTunnel(e.net)
@@ -45,6 +45,18 @@ func (f *flight) overlayOut(e *endpoint) spot {
 		return s
 	}
 	return f.drop(f.notOnOverlay(e))
+}
+
+// ofOwnNode says why a pod does not reach an address of its own node: nobody
+// has it, or it is on another network.
+func (f *flight) ofOwnNode(e *endpoint, a netip.Addr) Diagnosis {
+	for _, other := range e.node.networks {
+		if to := other.local[a]; to != nil && other != e.net {
+			return Diagnosis{Reason: Isolated, Object: other.ref("", ""), Certainty: Documented,
+				Text: fmt.Sprintf("%s is on network %q, and an Overlay network reaches no other", a, other.doc.Name), Fix: "put both pods on one network, or publish the service"}
+		}
+	}
+	return f.absent(e, a)
 }
 
 // stale says that a remote endpoint has the address of a local one

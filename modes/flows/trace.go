@@ -282,6 +282,7 @@ const (
 	NotInVNet           Reason = "not-in-vnet"
 	NotInFabric         Reason = "not-in-fabric"
 	NotInMode           Reason = "not-in-mode"    // the mode cannot do it
+	Isolated            Reason = "isolated"       // by its VNI
 	NotPublished        Reason = "not-published"  // no port mapping leads there
 	NoSuchFamily        Reason = "no-such-family" // an address of that family is missing, or not carried
 	Loop                Reason = "loop"
