@@ -180,6 +180,21 @@ func TestSameAddressTwice(t *testing.T) {
 	}
 }
 
+// TestNearestOwner: of several who have an address, the one on the packet's own
+// node is meant, where nothing else decides.
+func TestNearestOwner(t *testing.T) {
+	c := cluster(t, modes.NAT)
+	s := nodeOf(t, c, mixedcluster.Win2).Windows.HNS
+	s.Networks[0].Type = "Mirrored" // no mode: what it does is not known
+	twin := *endpoint(t, c, mixedcluster.Web2)
+	twin.ID, twin.Name, twin.IPConfigs = hns.ID{4}, "twin_nat", []hns.IPConfig{{Address: web1, PrefixLength: 24}}
+	s.Endpoints = append(s.Endpoints, &twin)
+	tr := world(t, c).Trace(flows.Packet{From: flows.Place{Pod: mixedcluster.Web2}, To: flows.Target{Address: web1}})
+	if !tr.Works() || !strings.Contains(tr.Text(), `endpoint "twin_nat" on win-2: arrives`) {
+		t.Errorf("%s", tr)
+	}
+}
+
 // TestOverlayIPv6: an address of IPv6 may be stored, and is not carried.
 func TestOverlayIPv6(t *testing.T) {
 	c := cluster(t, modes.Overlay)
