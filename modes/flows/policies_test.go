@@ -282,6 +282,8 @@ func TestNAT(t *testing.T) {
 		{"ping to the outside", modes.L2Bridge, nil, ping, "icmp-not-nat", "", "", "OutBoundNAT"},
 		{"ping to the outside, on Overlay", modes.Overlay, nil, ping, "icmp-not-nat", "", "", "OutBoundNAT"},
 		{"ping to the outside, by WinNAT", modes.NAT, nil, ping, "arrived", "192.0.2.11 > 203.0.113.80", "", "WinNAT"},
+		{"a container of another node behind NAT", modes.NAT, nil, flows.Packet{From: client, To: flows.Target{Address: web2}}, "not-in-mode", "", "", ""},
+		{"a service, from behind NAT", modes.NAT, nil, webService(web1), "not-in-mode", "", "", ""},
 		{"ping to a pod", modes.L2Bridge, nil, pingPod, "arrived", "10.244.1.3 > 10.244.2.3", "10.244.2.3 > 10.244.1.3", ""},
 		{"ping to a pod, on Overlay", modes.Overlay, nil, pingPod, "arrived", "10.244.1.3 > 10.244.2.3", "10.244.2.3 > 10.244.1.3", ""},
 	})
