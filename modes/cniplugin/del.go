@@ -31,6 +31,7 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if n, err := ParseNetns(args.Netns); err == nil {
 		r.Namespace = n.Namespace
 	} // a strange CNI_NETNS is no reason to keep the pod's endpoint
+	r.dropNetworkLock(ctx)
 	return r.takeDown(ctx, r.own, true)
 }
 

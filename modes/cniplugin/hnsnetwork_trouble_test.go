@@ -177,8 +177,25 @@ func TestNetworkLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.mustAdd(conf)
+
+	// Its file goes with the next DEL if nobody holds it: a killed plugin leaves it.
+	file := func() bool {
+		found, err := filepath.Glob(filepath.Join(n.plugin.StateDir, "locks", "networks", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found) > 0
+	}
+	p.mustDel(conf)
+	if !file() {
+		t.Error("the lock of another is gone")
+	}
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
+	}
+	p.mustDel(conf)
+	if file() {
+		t.Error("the file of the lock is left")
 	}
 }
 

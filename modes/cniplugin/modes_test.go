@@ -71,6 +71,16 @@ func TestFiveModes(t *testing.T) {
 			if err := p.check(res); err != nil {
 				t.Error("CHECK:", err)
 			}
+			if err := n.plugin.Status(context.Background(), p.args(p.config())); err != nil {
+				t.Error("STATUS:", err)
+			}
+			n.pod("sbx-02").mustAdd()
+			if err := n.gc([]string{"sbx-01"}); err != nil {
+				t.Error("GC:", err)
+			}
+			if got := n.state(); len(got) != 2 {
+				t.Errorf("GC left %v; want the endpoint and the lease of sbx-01", got)
+			}
 			p.mustDel()
 			p.mustDel()
 			if got := n.state(); len(got) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -193,9 +194,9 @@ func (r *run) require(ctx context.Context, q modes.Requirement, of string, path 
 // lockNetwork takes the lock of a network that must be made, behind that of the
 // sandbox. It is never held while IPAM or an endpoint is asked for anything.
 func (r *run) lockNetwork(ctx context.Context) (unlock func(), err error) {
-	path, err := filepath.Abs(filepath.Join(r.p.stateDir(r.Config), "locks", "networks", fileName(r.Config.Name)+".lock"))
+	path, err := r.networkLock()
 	if err != nil {
-		return nil, &Error{Code: codeIO, Err: fmt.Errorf("lock of network %q: %w", r.Config.Name, err)}
+		return nil, err
 	}
 	l, err := filelock.Acquire(ctx, path)
 	switch {
@@ -205,6 +206,29 @@ func (r *run) lockNetwork(ctx context.Context) (unlock func(), err error) {
 		return nil, &Error{Code: codeIO, Err: fmt.Errorf("lock of network %q: %w", r.Config.Name, err)}
 	}
 	return func() { _ = l.Remove() }, nil
+}
+
+func (r *run) networkLock() (string, error) {
+	path, err := filepath.Abs(filepath.Join(r.p.stateDir(r.Config), "locks", "networks", fileName(r.Config.Name)+".lock"))
+	if err != nil {
+		return "", &Error{Code: codeIO, Err: fmt.Errorf("lock of network %q: %w", r.Config.Name, err)}
+	}
+	return path, nil
+}
+
+// dropNetworkLock removes the file of a network's lock that a killed plugin has
+// left: nobody takes the lock again once the network is there.
+func (r *run) dropNetworkLock(ctx context.Context) {
+	path, err := r.networkLock()
+	if err != nil {
+		return
+	}
+	if _, err := os.Stat(path); err != nil {
+		return
+	}
+	if l, err := filelock.Try(ctx, path); err == nil { // else somebody is at work
+		_ = l.Remove()
+	}
 }
 
 // gateway says how the pods' gateway is found: as the configuration says, else by
