@@ -332,6 +332,16 @@ func TestMicrosoftKeys(t *testing.T) {
 		t.Errorf("routes (-want +got):\n%s", diff)
 	}
 
+	// Upstream's plugins had policies of schema 2 in a key of their own once.
+	p = n.pod("sbx-03")
+	p.mustAdd(`"HcnPolicyArgs": [{"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}}]`, `"ipam": {}`)
+	if !hns.HasPolicy(p.endpoint().Policies, "SDNRoute") {
+		t.Errorf("policies %v", p.endpoint().Policies)
+	}
+	if _, err := p.add(`"HcnPolicyArgs": [{"Type": "Bogus"}, null]`, `"ipam": {}`); len(paths(err)) != 2 || !strings.HasPrefix(paths(err)[1], "HcnPolicyArgs[1]") {
+		t.Errorf("%v", err)
+	}
+
 	_, err := n.pod("sbx-02").add(`"AdditionalArgs": [{"Name": "EndpointPolicy", "Value": {"Type": "Bogus", "Settings": {}}}, {"Name": "NetworkPolicy", "Value": {}}]`,
 		`"optionalFlags": {"forceBridge": true, "loopbackDSR": "yes"}`, `"additionalRoutes": [{"GW": "<gateway>", "Dst": "::/0"}]`, `"master": 7`, `"ipam": {}`)
 	want := []string{"AdditionalArgs[0].value", "AdditionalArgs[1].name", "additionalRoutes[0].GW", "master", "optionalFlags.forceBridge", "optionalFlags.loopbackDSR"}

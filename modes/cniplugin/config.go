@@ -121,6 +121,8 @@ type wireConfig struct {
 	RuntimeConfig  json.RawMessage `json:"runtimeConfig"`
 	Mode           json.RawMessage `json:"mode"`
 	HNSNetwork     json.RawMessage `json:"hnsNetwork"`
+	// Of upstream plugins once: policies of schema 2, without names.
+	HCNPolicyArgs json.RawMessage `json:"HcnPolicyArgs"`
 	// Of Microsoft's plugins nat, sdnbridge and sdnoverlay.
 	Master           json.RawMessage `json:"master"`
 	AdditionalArgs   json.RawMessage `json:"AdditionalArgs"`
@@ -156,6 +158,7 @@ func ParseConfig(stdin []byte) (*Config, error) {
 	c.DNS = p.dns("dns", dnsNames{"nameservers", "search"}, w.DNS)
 	p.policies(c, "policies", w.Policies)
 	p.policies(c, "AdditionalArgs", w.AdditionalArgs)
+	p.list("HcnPolicyArgs", w.HCNPolicyArgs, func(path string, raw json.RawMessage) { p.addPolicy(c, path, raw) })
 	p.value("endpointMacPrefix", w.MACPrefix, &c.MACPrefix)
 	if c.MACPrefix != "" {
 		if _, err := modes.EndpointMAC(c.MACPrefix, netip.IPv4Unspecified().Next()); err != nil {

@@ -70,11 +70,11 @@
 // runtimeConfig, prevResult): apiVersion (2, or absent), policies,
 // endpointMacPrefix, ipMasq, ipMasqNetwork, loopbackDSR as upstream;
 // ipMasqNetworks (a list, for more than one cluster network), hnsNetwork, mode,
-// timeout, stateDir, logFile and logLevel of our own; AdditionalArgs (policies by
-// another name), optionalFlags, additionalRoutes and master of Microsoft's
-// plugins. Member names are matched ignoring
-// case; one that is there in two spellings is an error, and for DEL, and of what
-// the runtime puts in, the exact one counts. Other keys are left alone.
+// timeout, stateDir, logFile and logLevel of our own; HcnPolicyArgs of older
+// upstream plugins; AdditionalArgs (policies by another name), optionalFlags,
+// additionalRoutes and master of Microsoft's plugins. Member names are matched
+// ignoring case; one that is there in two spellings is an error, and for DEL, and
+// of what the runtime puts in, the exact one counts. Other keys are left alone.
 //
 // Capabilities: portMappings, for TCP and UDP, in all modes but Transparent; dns;
 // mac; ips, which IPAM must give or, without IPAM, HNS; ipRanges if there is an

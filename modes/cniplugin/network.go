@@ -120,6 +120,10 @@ func (r *run) ensureNetwork(ctx context.Context) error {
 	if err := r.requireNetwork(ctx, s); err != nil {
 		return err
 	}
+	if s.missing != nil && r.p.Mode != modes.NAT && len(s.whole.Policies) == len(s.plan.AddPolicies) {
+		// Azure/azure-container-networking#4439: not always the same.
+		r.Log.Warn("the configuration names no adapter for the network; HNS takes any that is connected")
+	}
 	unlock, err := r.lockNetwork(ctx)
 	if err != nil {
 		return err

@@ -29,12 +29,16 @@ func (p *configParser) policies(c *Config, key string, raw json.RawMessage) {
 		case !strings.EqualFold(entry.Name, "EndpointPolicy"):
 			p.complain(path+".name", entry.Name, errors.New("only EndpointPolicy is known"))
 		default:
-			if pol := p.policy(path+".value", entry.Value); pol != nil {
-				c.Policies = append(c.Policies, pol)
-				c.policyPaths = append(c.policyPaths, path+".value")
-			}
+			p.addPolicy(c, path+".value", entry.Value)
 		}
 	})
+}
+
+func (p *configParser) addPolicy(c *Config, path string, raw json.RawMessage) {
+	if pol := p.policy(path, raw); pol != nil {
+		c.Policies = append(c.Policies, pol)
+		c.policyPaths = append(c.policyPaths, path)
+	}
 }
 
 func (p *configParser) policy(path string, raw json.RawMessage) hns.EndpointPolicy {
