@@ -38,7 +38,7 @@ func hostLocal(subnet string) json.RawMessage {
 var lists = map[string]cniplugin.ConfIntent{
 	"10-l2bridge.conflist": {Name: "cbr0", Plugin: "win-bridge", Mode: modes.L2Bridge, IPAM: hostLocal("10.244.1.0/24"), DNS: dns,
 		Masquerade: true, Exceptions: []netip.Prefix{clusterCIDR, serviceCIDR}, LoopbackDSR: true, Policies: toServices},
-	"10-l2tunnel.conflist": {Name: "azure", Plugin: "win-bridge", Mode: modes.L2Bridge, IPAM: hostLocal("10.240.0.0/24"), DNS: dns,
+	"10-l2tunnel.conflist": {Name: "azure", Plugin: "win-bridge", Mode: modes.L2Tunnel, IPAM: hostLocal("10.240.0.0/24"), DNS: dns,
 		Masquerade: true, Exceptions: []netip.Prefix{netip.MustParsePrefix("10.240.0.0/16"), serviceCIDR}, LoopbackDSR: true, Policies: toServices},
 	"10-overlay.conflist": {Name: "vxlan0", Plugin: "win-overlay", Mode: modes.Overlay, IPAM: hostLocal("10.244.1.0/24"), DNS: dns,
 		Masquerade: true, Exceptions: []netip.Prefix{clusterCIDR, serviceCIDR}, LoopbackDSR: true, Policies: toServices},
@@ -81,9 +81,6 @@ func TestPods(t *testing.T) {
 		conf := pluginConf(t, data, t.TempDir())
 		if in.HNSNetwork == nil { // made by the node's agent
 			network := modes.NetworkIntent{Mode: in.Mode, Name: in.Name, Subnets: []netip.Prefix{netip.MustParsePrefix(subnetOf(t, in.IPAM))}}
-			if name == "10-l2tunnel.conflist" {
-				network.Mode = modes.L2Tunnel
-			}
 			plan, err := modes.PlanNetwork(network)
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +93,11 @@ func TestPods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &cniplugin.Plugin{Name: in.Plugin, Mode: in.Mode, Open: func(o *hns.Options) (*hns.Client, error) { return hns.New(h, o), nil }}
+		program := in.Mode
+		if in.Plugin == "win-bridge" {
+			program = modes.L2Bridge
+		}
+		p := &cniplugin.Plugin{Name: in.Plugin, Mode: program, Open: func(o *hns.Options) (*hns.Client, error) { return hns.New(h, o), nil }}
 		args := &skel.CmdArgs{ContainerID: "pod-1", Netns: ns.ID.String(), IfName: "eth0", Path: filepath.Dir(tool), StdinData: conf}
 		res, err := p.Add(context.Background(), args)
 		if err != nil || len(res.IPs) != 1 {

@@ -25,8 +25,9 @@ type ConfIntent struct {
 	Name string
 	// Plugin is the name of the program, without ".exe".
 	Plugin string
-	// Mode is the program's. Of it depends which capabilities are declared, for a
-	// runtime passes nothing that is not (containerd/nerdctl#5157).
+	// Mode of the network, which the program serves. Of it depends which
+	// capabilities are declared, for a runtime passes nothing that is not
+	// (containerd/nerdctl#5157).
 	Mode modes.Mode
 	// IPAM is the ipam object, such as {"type": "host-local", …}; nil lets HNS
 	// give the addresses.
@@ -50,7 +51,7 @@ type ConfIntent struct {
 // in the list's plugin, as ADD gives it.
 func ConfList(in ConfIntent) ([]byte, error) {
 	plugin := confPlugin{
-		Type: in.Plugin, Capabilities: capabilitiesOf(in), IPAM: in.IPAM, HNSNetwork: in.HNSNetwork,
+		Type: in.Plugin, Mode: strings.ToLower(string(in.Mode)), Capabilities: capabilitiesOf(in), IPAM: in.IPAM, HNSNetwork: in.HNSNetwork,
 		DNS: in.DNS, LoopbackDSR: in.LoopbackDSR,
 	}
 	if in.Masquerade || len(in.Exceptions) > 0 {
@@ -81,6 +82,7 @@ type confList struct {
 
 type confPlugin struct {
 	Type         string          `json:"type"`
+	Mode         string          `json:"mode"`
 	Capabilities map[string]bool `json:"capabilities"`
 	IPAM         json.RawMessage `json:"ipam,omitempty"`
 	HNSNetwork   *HNSNetwork     `json:"hnsNetwork,omitempty"`

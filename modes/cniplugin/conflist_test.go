@@ -78,7 +78,7 @@ func compareWithIntent(t *testing.T, in cniplugin.ConfIntent, list []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := cniplugin.ConfIntent{CNIVersion: c.CNIVersion, Name: c.Name, Plugin: c.Type, Mode: in.Mode, IPAM: in.IPAM, HNSNetwork: c.HNSNetwork,
+	got := cniplugin.ConfIntent{CNIVersion: c.CNIVersion, Name: c.Name, Plugin: c.Type, Mode: c.Mode, IPAM: in.IPAM, HNSNetwork: c.HNSNetwork,
 		DNS: c.DNS, Masquerade: c.Masquerade != nil && *c.Masquerade, Exceptions: c.MasqueradeExceptions, LoopbackDSR: c.LoopbackDSR, Policies: c.Policies}
 	wantNetwork, _ := json.Marshal(in.HNSNetwork)
 	gotNetwork, _ := json.Marshal(got.HNSNetwork)
@@ -100,6 +100,8 @@ func TestBadConfList(t *testing.T) {
 	}{
 		{func(in *cniplugin.ConfIntent) { in.Name = "" }, []string{"name"}},
 		{func(in *cniplugin.ConfIntent) { in.Name = "a lake" }, []string{"name"}},
+		{func(in *cniplugin.ConfIntent) { in.Mode = "ICS" }, []string{"mode"}},
+		{func(in *cniplugin.ConfIntent) { in.Mode = "" }, []string{"mode"}},
 		{func(in *cniplugin.ConfIntent) { in.Plugin = "" }, []string{"plugins[0].type"}},
 		{func(in *cniplugin.ConfIntent) { in.CNIVersion = "2.0.0" }, []string{"cniVersion"}},
 		{func(in *cniplugin.ConfIntent) { in.DNS.Nameservers = []string{"<dns>"} }, []string{"dns.nameservers[0]"}},
@@ -121,7 +123,6 @@ func TestBadConfList(t *testing.T) {
 	for _, in := range []cniplugin.ConfIntent{
 		{Name: "glass", Plugin: "p", Mode: modes.Transparent, Masquerade: true},
 		{Name: "pond", Plugin: "p", Mode: modes.NAT, Exceptions: prefixes("10.0.0.0/8")},
-		{Name: "pond", Plugin: "p", Mode: "ICS"},
 	} {
 		if list, err := cniplugin.ConfList(in); !errors.Is(err, hns.ErrUnsupported) || list != nil {
 			t.Errorf("%+v: %s, %v", in, list, err)

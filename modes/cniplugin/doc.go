@@ -42,6 +42,9 @@
 // that is there and differs, with every difference ([hns.DriftError]). DEL never
 // deletes a network.
 //
+// The key mode confirms the plugin's mode, or chooses it for a plugin without one;
+// l2tunnel makes win-bridge treat pods as Azure's network wants it.
+//
 // hnsNetwork has subnets and gateways (lists), adapter or providerAddress, vni and
 // vxlanPort (Overlay), vlan, persistent, and drift: "refuse", or "keep" for a
 // network that may differ. What it leaves out may be anything. A network of

@@ -29,6 +29,7 @@ func ExampleConfList() {
 	//   "plugins": [
 	//     {
 	//       "type": "nat",
+	//       "mode": "nat",
 	//       "capabilities": {
 	//         "bandwidth": true,
 	//         "dns": true,

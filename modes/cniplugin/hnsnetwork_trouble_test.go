@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
@@ -149,7 +151,9 @@ func TestNetworkNotReady(t *testing.T) {
 
 	n = bareNode(t, &emulator.Options{AddressAfterReads: -1}, modes.Overlay)
 	n.plugin.IPAM = nil
-	_, err := n.pod("sbx-01").add(conf, `"timeout": "300ms"`)
+	ctx, pass := deadline()
+	n.hns.Inject(emulator.Fault{Verb: hns.VerbGet, Kind: hns.KindNetwork, Nth: 3, Exit: pass})
+	_, err := n.pod("sbx-01").addUntil(ctx, conf)
 	if codeOf(err) != 11 || !strings.Contains(err.Error(), "ProviderAddress") {
 		t.Errorf("code %d, %v", codeOf(err), err)
 	}
@@ -166,7 +170,14 @@ func TestNetworkLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := n.pod("sbx-01")
-	if _, err := p.add(conf, `"timeout": "100ms"`); codeOf(err) != 11 || !strings.Contains(err.Error(), "pond") {
+	ctx, pass := deadline()
+	done := make(chan error)
+	go func() { _, err := p.addUntil(ctx, conf); done <- err }()
+	for !slices.Contains(n.calls(), "call service") { // asked for before the lock is
+		time.Sleep(time.Millisecond)
+	}
+	pass()
+	if err := <-done; codeOf(err) != 11 || !strings.Contains(err.Error(), "pond") {
 		t.Errorf("code %d, %v", codeOf(err), err)
 	}
 	plan, err := modes.PlanNetwork(modes.NetworkIntent{Mode: modes.NAT, Name: "pond", Subnets: prefixes("10.4.0.0/24")})

@@ -20,8 +20,9 @@ type Plugin struct {
 	// Name is the plugin's name as configurations give it in "type".
 	Name string
 	// Mode is the mode of the networks it serves. A plugin for L2Bridge serves
-	// L2Tunnel networks too, and in the same way, as win-bridge does. Empty leaves
-	// the choice to the configuration's key mode, which must be there then.
+	// L2Tunnel networks too: in the same way, as win-bridge does, or, if the
+	// configuration's key mode says l2tunnel, as Azure wants it, with the gateway of
+	// the subnet. Empty leaves the choice to that key, which must be there then.
 	Mode modes.Mode
 	// Gateway is where the pods' gateway is; zero is the mode's default.
 	Gateway modes.GatewayRule

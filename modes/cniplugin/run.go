@@ -43,8 +43,8 @@ func (p *Plugin) precheck(args *skel.CmdArgs, c *Config) error {
 }
 
 // forConfig returns the plugin with the mode that it has for this configuration:
-// its own, which the configuration may confirm, or, if it has none, the
-// configuration's. The name of the plugin says nothing of the mode
+// its own, which the configuration may confirm or, of L2Bridge, narrow to L2Tunnel,
+// or, if it has none, the configuration's. The name of the plugin says nothing of the mode
 // (microsoft/SDN#238).
 func (p *Plugin) forConfig(c *Config) (*Plugin, error) {
 	mode, err := modes.ParseMode(string(p.Mode))
@@ -55,7 +55,9 @@ func (p *Plugin) forConfig(c *Config) (*Plugin, error) {
 		mode = c.Mode
 	case err != nil:
 		return nil, fmt.Errorf("plugin %q: mode %q: %w: %w", p.Name, p.Mode, err, hns.ErrUnsupported)
-	case c.Mode != "" && c.Mode != mode && !(c.Mode == modes.L2Tunnel && mode == modes.L2Bridge):
+	case c.Mode == modes.L2Tunnel && mode == modes.L2Bridge:
+		mode = c.Mode
+	case c.Mode != "" && c.Mode != mode:
 		return nil, c.invalid([]error{&hns.FieldError{Path: "mode", Value: string(c.Mode), Reason: fmt.Sprintf("%s serves %s", p.Name, mode)}})
 	}
 	here := *p
