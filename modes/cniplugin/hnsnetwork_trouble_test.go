@@ -149,11 +149,23 @@ func TestNetworkNotReady(t *testing.T) {
 	n.plugin.IPAM = nil
 	n.pod("sbx-01").mustAdd(conf)
 
+	// The network is another plugin's of this moment.
+	n = bareNode(t, &emulator.Options{AddressAfterReads: 5}, modes.Overlay)
+	n.plugin.IPAM = nil
+	plan, err := modes.PlanNetwork(intents[modes.Overlay])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.client.Networks.Create(context.Background(), plan.Network); err != nil {
+		t.Fatal(err)
+	}
+	n.pod("sbx-01").mustAdd(conf)
+
 	n = bareNode(t, &emulator.Options{AddressAfterReads: -1}, modes.Overlay)
 	n.plugin.IPAM = nil
 	ctx, pass := deadline()
 	n.hns.Inject(emulator.Fault{Verb: hns.VerbGet, Kind: hns.KindNetwork, Nth: 3, Exit: pass})
-	_, err := n.pod("sbx-01").addUntil(ctx, conf)
+	_, err = n.pod("sbx-01").addUntil(ctx, conf)
 	if codeOf(err) != 11 || !strings.Contains(err.Error(), "ProviderAddress") {
 		t.Errorf("code %d, %v", codeOf(err), err)
 	}

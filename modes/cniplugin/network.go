@@ -114,36 +114,45 @@ func (r *run) ensureNetwork(ctx context.Context) error {
 		return err
 	case s.missing != nil && !s.said.creates(r.p.Mode):
 		return r.networkMissing(ctx, s.missing)
-	case s.missing == nil && !s.repair:
-		return nil
+	case s.missing != nil || s.repair:
+		if err := r.changeNetwork(ctx, s); err != nil {
+			return err
+		}
 	}
+	return r.waitProvider(ctx)
+}
+
+// changeNetwork makes the network, or adds the policies that it lacks.
+func (r *run) changeNetwork(ctx context.Context, s *settled) error {
 	if err := r.requireNetwork(ctx, s); err != nil {
 		return err
-	}
-	if s.missing != nil && r.p.Mode != modes.NAT && len(s.whole.Policies) == len(s.plan.AddPolicies) {
-		// Azure/azure-container-networking#4439: not always the same.
-		r.Log.Warn("the configuration names no adapter for the network; HNS takes any that is connected")
 	}
 	unlock, err := r.lockNetwork(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	want := s.whole
-	if s.repair {
-		want = s.compare
+	if s.missing == nil {
+		d, err := r.Client.Networks.EnsurePolicies(ctx, r.Network.ID, s.plan.AddPolicies, nil)
+		r.Log.Info("network", "decision", d.String())
+		return err
 	}
-	n, d, err := r.Client.Networks.Ensure(ctx, want, &hns.EnsureOptions{Drift: s.said.Drift})
-	if errors.Is(err, hns.ErrDrift) {
-		// Somebody else was faster, perhaps with a gateway or flags of which the
-		// configuration says nothing.
-		n, d, err = r.Client.Networks.Ensure(ctx, s.compare, &hns.EnsureOptions{Drift: s.said.Drift})
+	if r.p.Mode != modes.NAT && len(s.whole.Policies) == len(s.plan.AddPolicies) {
+		// Azure/azure-container-networking#4439: not always the same.
+		r.Log.Warn("the configuration names no adapter for the network; HNS takes any that is connected")
 	}
+	n, d, err := r.Client.Networks.Ensure(ctx, s.whole, &hns.EnsureOptions{Drift: s.said.Drift})
 	var conflict *hns.ConflictError
 	var ghost *hns.GhostError
 	switch {
 	case errors.Is(err, hns.ErrDrift):
-		return s.said.differences(err)
+		// Somebody else was faster, perhaps with a gateway or flags of which the
+		// configuration says nothing.
+		again, err := r.lookAtNetwork(ctx)
+		if err == nil && again.missing != nil {
+			err = r.networkMissing(ctx, again.missing)
+		}
+		return err
 	case errors.As(err, &conflict):
 		return invalidConfig(err)
 	case errors.As(err, &ghost):
@@ -152,22 +161,25 @@ func (r *run) ensureNetwork(ctx context.Context) error {
 		return err
 	}
 	r.Log.Info("network", "decision", d.String())
-	if n, err = r.withProvider(ctx, n); err != nil {
-		return err
-	}
 	return r.take(n)
 }
 
-// withProvider waits for the provider address of an Overlay network, without
-// which no pod can be made.
-func (r *run) withProvider(ctx context.Context, n *hns.Network) (*hns.Network, error) {
-	if r.p.Mode != modes.Overlay || n.ProviderAddress().IsValid() && !n.ProviderAddress().IsLinkLocalUnicast() {
-		return n, nil
+// waitProvider waits for the provider address of an Overlay network that the
+// configuration describes, without which no pod can be made: HNS fills it in some
+// time after the create, which may be another plugin's of this moment.
+func (r *run) waitProvider(ctx context.Context) error {
+	a := r.Network.ProviderAddress()
+	if r.p.Mode != modes.Overlay || a.IsValid() && !a.IsLinkLocalUnicast() {
+		return nil
 	}
-	if _, err := r.Client.Networks.WaitProviderAddress(ctx, n.ID); err != nil {
-		return nil, err
+	if _, err := r.Client.Networks.WaitProviderAddress(ctx, r.Network.ID); err != nil {
+		return err
 	}
-	return r.Client.Networks.ByID(ctx, n.ID)
+	n, err := r.Client.Networks.ByID(ctx, r.Network.ID)
+	if err != nil {
+		return err
+	}
+	return r.take(n)
 }
 
 // requireNetwork asks for what HNS must have for the network, before anything
