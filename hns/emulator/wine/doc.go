@@ -7,6 +7,8 @@
 //   - Package native is what the DLL does, without the C: it is tested on any
 //     system.
 //   - bcryptprimitives.dll is what Go programs miss in Wine 8.
+//   - Program anymode is a CNI plugin for the tests, which drive it and the example
+//     plugins here and under Wine and compare the two.
 //   - Package suites runs the integration tests of hcsshim and hnslib. What it
 //     pins is in a module of its own, suites/upstream, which asks for a newer Go.
 //

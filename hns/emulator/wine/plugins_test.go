@@ -1,292 +1,131 @@
 package wine_test
 
 import (
-	"context"
-	"encoding/json"
-	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hnskit/hnskit/hns"
-	"github.com/hnskit/hnskit/hns/emulator"
-	"github.com/hnskit/hnskit/hns/emulator/wine/native"
-	"github.com/hnskit/hnskit/internal/toolbuild"
-	"github.com/hnskit/hnskit/ipam"
+	"github.com/hnskit/hnskit/internal/golden"
 	"github.com/hnskit/hnskit/modes"
-	"github.com/hnskit/hnskit/subnetenv"
-	"github.com/hnskit/hnskit/subnetenv/delegate"
 )
 
-// The example plugins, built for Windows, do whole lives of pods through the
-// native backend. How many native calls a verb makes is held here: on a busy
-// node each of them takes tens of milliseconds.
-
-// node is an emulated Windows node in a state file. Linux and Wine do not see
-// each other's locks, so the test looks at it only while no program runs.
-type node struct {
-	t                       *testing.T
-	dir, state, log, plugin string
-	network                 *hns.Network
-	namespace               hns.ID
+// lives are those of pods whose network is made by the example plugins, and by one
+// more for the mode that they leave out. The configurations are lists; plugin
+// directories and files stand in them as $LEASES, $STATE, $SCRATCH and $ENV.
+var lives = []life{
+	{name: "win-bridge", mode: modes.L2Bridge, network: "cbr0", upstream: cost{"win-bridge", 2, 16, 13}, conf: `{
+		"type": "win-bridge", "apiVersion": 2, "loopbackDSR": true, "ipMasqNetwork": "10.244.0.0/16",
+		"dns": {"nameservers": ["10.96.0.10"], "search": ["svc.cluster.local"]},
+		"policies": [{"name": "EndpointPolicy", "value": {"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}}}],
+		"capabilities": {"portMappings": true, "dns": true},
+		"ipam": {"type": "host-local", "subnet": "10.244.1.0/24", "dataDir": $LEASES}, "stateDir": $STATE}`},
+	{name: "win-overlay", mode: modes.Overlay, network: "vxlan0", upstream: cost{"win-overlay", 2, 17, 13}, conf: `{
+		"type": "win-overlay", "apiVersion": 2, "ipMasq": true, "endpointMacPrefix": "0E-2A",
+		"policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "Settings": {"Exceptions": ["10.244.0.0/16", "10.96.0.0/12"]}}},
+			{"name": "EndpointPolicy", "value": {"Type": "ProviderAddress", "Settings": {"ProviderAddress": "192.0.2.10"}}}],
+		"capabilities": {"portMappings": true, "dns": true},
+		"ipam": {"type": "host-local", "subnet": "10.244.1.0/24", "dataDir": $LEASES}, "stateDir": $STATE}`},
+	{name: "flannel-host-gw", mode: modes.L2Bridge, network: "cbr0", upstream: cost{"flannel, win-bridge", 3, 15, 13}, conf: `{
+		"type": "flannel", "subnetFile": $ENV, "dataDir": $SCRATCH, "capabilities": {"portMappings": true, "dns": true},
+		"ipam": {"dataDir": $LEASES},
+		"delegate": {"type": "win-bridge", "apiVersion": 2, "stateDir": $STATE}}`},
+	{name: "flannel-vxlan", mode: modes.Overlay, network: "flannel.4096", upstream: cost{"flannel, win-overlay", 3, 16, 13}, conf: `{
+		"type": "flannel", "subnetFile": $ENV, "dataDir": $SCRATCH, "capabilities": {"portMappings": true, "dns": true},
+		"ipam": {"dataDir": $LEASES},
+		"delegate": {"type": "win-overlay", "apiVersion": 2, "stateDir": $STATE}}`},
+	{name: "nat", mode: modes.NAT, network: "nat", makesNetwork: true, upstream: cost{"Microsoft's nat", 1, 14, 17}, conf: `{
+		"type": "nat", "master": "Ethernet", "capabilities": {"portMappings": true, "dns": true},
+		"ipam": {"type": "", "subnet": "10.4.0.0/24", "routes": [{"gateway": "10.4.0.1"}]}, "stateDir": $STATE}`},
+	{name: "custom-plugin", mode: modes.L2Bridge, network: "cbr0", upstream: cost{"win-bridge", 2, 16, 13}, conf: `{
+		"type": "custom-plugin", "vlan": 7, "capabilities": {"portMappings": true},
+		"ipam": {"type": "host-local", "subnet": "10.244.1.0/24", "dataDir": $LEASES}, "stateDir": $STATE}`},
+	{name: "l2tunnel", mode: modes.L2Tunnel, network: "azure", upstream: cost{"Microsoft's sdnbridge", 2, 14, 17}, conf: `{
+		"type": "anymode", "mode": "l2tunnel",
+		"ipam": {"type": "host-local", "subnet": "10.244.1.0/24", "dataDir": $LEASES}, "stateDir": $STATE}`},
+	{name: "transparent", mode: modes.Transparent, network: "trans", upstream: cost{"win-bridge", 2, 16, 13}, conf: `{
+		"type": "anymode", "mode": "transparent",
+		"ipam": {"type": "host-local", "subnet": "10.244.1.0/24", "dataDir": $LEASES}, "stateDir": $STATE}`},
+	// A node without the network that the configuration names.
+	{name: "win-bridge-without-network", mode: modes.L2Bridge, network: "cbr0", confName: "vxlan0", refused: true, conf: `{
+		"type": "win-bridge", "ipam": {"type": "host-local", "subnet": "10.244.1.0/24", "dataDir": $LEASES}, "stateDir": $STATE}`},
 }
 
-func newNode(t *testing.T, mode modes.Mode, network, plugin string) *node {
-	t.Helper()
+// goldenFile has what the plugins answer and leave, wherever they run.
+func (l life) goldenFile() string { return filepath.Join("testdata", "plugins", l.name+".golden.json") }
+
+// TestPlugins has libcni drive the plugins through the lives of pods, as programs
+// of this system with the emulator inside.
+func TestPlugins(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the plugins speak to the real HNS here")
+	}
+	here, known := newPluginHost(t, false), map[string]bool{}
+	for _, l := range lives {
+		known[l.goldenFile()] = true
+		t.Run(l.name, func(t *testing.T) {
+			got, _ := l.run(t, here)
+			golden.File(t, l.goldenFile(), got)
+		})
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "plugins", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !known[f] {
+			t.Errorf("%s: nothing is compared with it any more", f)
+		}
+	}
+}
+
+// TestPluginsUnderWine has the same plugins live the same lives as Windows
+// programs, through the native backend and the DLLs. They answer what the golden
+// files of TestPlugins say and leave the same documents in HNS; how many native
+// calls and processes that takes stands in COST.md: on a busy node each of them
+// takes tens of milliseconds.
+func TestPluginsUnderWine(t *testing.T) {
 	needWine(t)
-	t.Setenv("HNS_EMULATOR", "") // on Windows the plugins must not look at it
-	os.Unsetenv("HNS_EMULATOR")
-	n := &node{t: t, dir: t.TempDir()}
-	n.state, n.log = filepath.Join(n.dir, "hns.json"), filepath.Join(n.dir, "calls.jsonl")
-	windows := toolbuild.Target{GOOS: "windows", GOARCH: "amd64"}
-	var err error
-	if n.plugin, err = windows.Local(t.Context(), "./examples/"+plugin, n.dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := windows.HostLocal(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h, err := emulator.Open(n.state, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, ctx := hns.New(h, nil), t.Context()
-	plan, err := modes.PlanNetwork(modes.NetworkIntent{Mode: mode, Name: network, Subnets: []netip.Prefix{netip.MustParsePrefix("10.244.1.0/24")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n.network, err = c.Networks.Create(ctx, plan.Network); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Networks.AddPolicies(ctx, n.network.ID, plan.AddPolicies...); err != nil {
-		t.Fatal(err)
-	}
-	if mode == modes.L2Bridge {
-		n.hostEndpoint(ctx, c)
-	}
-	ns, err := c.Namespaces.Create(ctx, &hns.Namespace{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.namespace = ns.ID
-	return n
-}
-
-func (n *node) hostEndpoint(ctx context.Context, c *hns.Client) {
-	n.t.Helper()
-	want, err := modes.PlanHostEndpoint(n.network)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	ep, err := c.Endpoints.Create(ctx, want)
-	if err == nil {
-		err = c.Endpoints.AttachHost(ctx, ep.ID)
-	}
-	if err != nil {
-		n.t.Fatal(err)
-	}
-}
-
-// call runs the plugin as a runtime does and returns its standard output and
-// how often it called each function of the DLLs.
-func (n *node) call(verb, container, conf string) (stdout string, status int, calls map[string]int) {
-	n.t.Helper()
-	os.Remove(n.log)
-	hostLocal, err := toolbuild.Target{GOOS: "windows", GOARCH: "amd64"}.HostLocal(n.t.Context())
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	cmd := wineCommand(n.t, []string{
-		"HNSKIT_STATE=" + zPath(n.state), "HNSKIT_CALL_LOG=" + zPath(n.log),
-		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + container, "CNI_IFNAME=eth0",
-		"CNI_NETNS=" + n.namespace.String(), "CNI_PATH=" + zPath(filepath.Dir(hostLocal)),
-	}, "run", n.plugin)
-	cmd.Stdin = strings.NewReader(conf)
-	got := run(n.t, cmd)
-	if got.stderr != "" {
-		n.t.Errorf("%s wrote to standard error: %s", verb, got.stderr)
-	}
-	logged, err := native.ReadLog(n.log)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	if len(logged) == 0 {
-		n.t.Errorf("%s: the DLLs were not called", verb)
-	}
-	calls = map[string]int{}
-	for _, c := range logged {
-		calls[c.Func]++
-	}
-	return got.stdout, got.status, calls
-}
-
-func (n *node) must(verb, container, conf string, want map[string]int) string {
-	n.t.Helper()
-	out, status, calls := n.call(verb, container, conf)
-	if status != 0 {
-		n.t.Fatalf("%s: status %d: %s", verb, status, out)
-	}
-	if diff := cmp.Diff(want, calls); diff != "" {
-		n.t.Errorf("%s: native calls (-want +got):\n%s", verb, diff)
-	}
-	return out
-}
-
-// left compares what there is with what there should be.
-func (n *node) left(endpoints, leases, scratch int) {
-	n.t.Helper()
-	h, err := emulator.Open(n.state, nil)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	eps, err := hns.New(h, nil).Endpoints.List(n.t.Context())
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	var names []string
-	for _, e := range eps {
-		if e.Name != modes.HostEndpointName(n.network.Name) {
-			names = append(names, e.Name)
-		}
-	}
-	ls, err := ipam.Leases(filepath.Join(n.dir, "leases"), n.network.Name)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	files, err := delegate.Scratch{Dir: filepath.Join(n.dir, "scratch")}.List()
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	if len(names) != endpoints || len(ls) != leases || len(files) != scratch {
-		n.t.Errorf("endpoints %v, leases %v, scratch files %v; want %d, %d, %d", names, ls, files, endpoints, leases, scratch)
-	}
-}
-
-// The native calls of a verb, whatever plugin makes them.
-var (
-	// 13: find the network 4, look for the endpoint 1, create it 5, attach it 3.
-	addCalls = map[string]int{
-		"HcnEnumerateNetworks": 1, "HcnOpenNetwork": 2, "HcnQueryNetworkProperties": 1, "HcnCloseNetwork": 2,
-		"HcnEnumerateEndpoints": 1, "HcnCreateEndpoint": 1, "HcnQueryEndpointProperties": 1, "HcnCloseEndpoint": 1,
-		"HcnOpenNamespace": 1, "HcnModifyNamespace": 1, "HcnCloseNamespace": 1,
-	}
-	// 11: network 4, endpoint 4, namespace 3.
-	checkCalls = map[string]int{
-		"HcnEnumerateNetworks": 1, "HcnOpenNetwork": 1, "HcnQueryNetworkProperties": 1, "HcnCloseNetwork": 1,
-		"HcnEnumerateEndpoints": 1, "HcnOpenEndpoint": 1, "HcnQueryEndpointProperties": 1, "HcnCloseEndpoint": 1,
-		"HcnOpenNamespace": 1, "HcnQueryNamespaceProperties": 1, "HcnCloseNamespace": 1,
-	}
-	// 8: find the endpoint 4, detach it 3, delete it 1.
-	delCalls = map[string]int{
-		"HcnEnumerateEndpoints": 1, "HcnOpenEndpoint": 1, "HcnQueryEndpointProperties": 1, "HcnCloseEndpoint": 1,
-		"HcnOpenNamespace": 1, "HcnModifyNamespace": 1, "HcnCloseNamespace": 1, "HcnDeleteEndpoint": 1,
-	}
-	delAgainCalls = map[string]int{"HcnEnumerateEndpoints": 1}
-)
-
-// life is ADD, CHECK, DEL and DEL again, with the result of ADD under eth0.
-func (n *node) life(conf map[string]any, wantIP, wantGateway string, scratch int) {
-	n.t.Helper()
-	const pod = "0badc0de"
-	add := n.must("ADD", pod, encodeConf(n.t, conf), addCalls)
-	var res struct {
-		Interfaces []struct{ Name, Mac string }
-		IPs        []struct {
-			Interface        *int
-			Address, Gateway string
-		}
-	}
-	if err := json.Unmarshal([]byte(add), &res); err != nil {
-		n.t.Fatalf("ADD: %v in %s", err, add)
-	}
-	if len(res.IPs) != 1 || res.IPs[0].Address != wantIP || res.IPs[0].Gateway != wantGateway {
-		n.t.Errorf("ADD: addresses %+v, want %s via %s", res.IPs, wantIP, wantGateway)
-	}
-	if len(res.Interfaces) != 1 || res.Interfaces[0].Name != "eth0" || res.IPs[0].Interface == nil || *res.IPs[0].Interface != 0 {
-		n.t.Errorf("ADD: %+v %+v: the address does not stand under eth0", res.Interfaces, res.IPs)
-	}
-	n.left(1, 1, scratch)
-
-	conf["prevResult"] = json.RawMessage(add)
-	if out := n.must("CHECK", pod, encodeConf(n.t, conf), checkCalls); out != "" {
-		n.t.Errorf("CHECK wrote %s", out)
-	}
-	n.must("DEL", pod, encodeConf(n.t, conf), delCalls)
-	n.left(0, 0, 0)
-	n.must("DEL", pod, encodeConf(n.t, conf), delAgainCalls)
-	n.left(0, 0, 0)
-}
-
-func encodeConf(t *testing.T, conf map[string]any) string {
-	t.Helper()
-	b, err := json.Marshal(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func (n *node) hostLocalConf() map[string]any {
-	return map[string]any{"type": "host-local", "subnet": "10.244.1.0/24", "dataDir": zPath(filepath.Join(n.dir, "leases"))}
-}
-
-func TestWinBridgePlugin(t *testing.T) {
-	n := newNode(t, modes.L2Bridge, "cbr0", "win-bridge")
-	n.life(map[string]any{
-		"cniVersion": "1.0.0", "name": "cbr0", "type": "win-bridge", "apiVersion": 2,
-		"ipMasqNetwork": "10.244.0.0/16", "ipam": n.hostLocalConf(), "stateDir": zPath(filepath.Join(n.dir, "run")),
-		"dns": map[string]any{"nameservers": []string{"10.96.0.10"}, "search": []string{"svc.cluster.local"}},
-		"policies": []any{map[string]any{"name": "EndpointPolicy", "value": map[string]any{
-			"Type": "SDNRoute", "Settings": map[string]any{"DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}}}},
-	}, "10.244.1.3/24", "10.244.1.2", 0)
-}
-
-func TestFlannelPlugin(t *testing.T) {
-	for _, tt := range []struct {
-		mode              modes.Mode
-		network, delegate string
-		address, gateway  string
-	}{
-		{modes.L2Bridge, "cbr0", "win-bridge", "10.244.1.3/24", "10.244.1.2"},
-		{modes.Overlay, "flannel.4096", "win-overlay", "10.244.1.2/24", "10.244.1.1"},
-	} {
-		t.Run(tt.delegate, func(t *testing.T) {
-			n := newNode(t, tt.mode, tt.network, "flannel")
-			env := filepath.Join(n.dir, "subnet.env")
-			err := subnetenv.Write(env, &subnetenv.Env{
-				Networks: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
-				Subnet:   netip.MustParsePrefix("10.244.1.1/24"), MTU: 1450, IPMasq: true,
-			})
+	t.Setenv("HNS_EMULATOR", filepath.Join(t.TempDir(), "not-for-windows.json"))
+	windows := newPluginHost(t, true)
+	var table costTable
+	for _, l := range lives {
+		t.Run(l.name, func(t *testing.T) {
+			want, err := os.ReadFile(l.goldenFile())
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.life(map[string]any{
-				"cniVersion": "1.0.0", "name": tt.network, "type": "flannel",
-				"subnetFile": zPath(env), "dataDir": zPath(filepath.Join(n.dir, "scratch")),
-				"ipam":     map[string]any{"dataDir": zPath(filepath.Join(n.dir, "leases"))},
-				"delegate": map[string]any{"type": tt.delegate, "apiVersion": 2, "stateDir": zPath(filepath.Join(n.dir, "run"))},
-			}, tt.address, tt.gateway, 1)
+			got, executions := l.run(t, windows)
+			// A checkout may have CR LF.
+			if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got); diff != "" {
+				t.Errorf("%s is not what the plugin does under Wine (-want +got):\n%s", l.goldenFile(), diff)
+			}
+			table.add(t, l, executions)
 		})
 	}
+	if _, err := os.Stat(os.Getenv("HNS_EMULATOR")); err == nil {
+		t.Error("a plugin used HNS_EMULATOR on Windows")
+	}
+	table.compare(t, "COST.md")
+	sizes(t, windows)
 }
 
-// A network that is missing is an error that names those there are, and takes
-// no lease.
-func TestPluginWithoutNetwork(t *testing.T) {
-	n := newNode(t, modes.L2Bridge, "cbr0", "win-bridge")
-	out, status, _ := n.call("ADD", "0badc0de", encodeConf(t, map[string]any{
-		"cniVersion": "1.0.0", "name": "vxlan0", "type": "win-bridge",
-		"ipam": n.hostLocalConf(), "stateDir": zPath(filepath.Join(n.dir, "run")),
-	}))
-	var e struct {
-		Code int
-		Msg  string
+// sizes prints what an author ships, and compares it with the plugins that the
+// examples stand in for.
+func sizes(t *testing.T, windows *pluginHost) {
+	const mb = 1e6
+	for name, upstream := range map[string]float64{"win-bridge": 9.14, "win-overlay": 9.14, "flannel": 7.86, "nat": 6.15, "custom-plugin": 9.14} {
+		info, err := os.Stat(filepath.Join(windows.dirs[0], windows.program(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := float64(info.Size()) / mb
+		t.Logf("%s: %.2f MB stripped", info.Name(), size)
+		if size >= upstream {
+			t.Errorf("%s: %.2f MB; the plugin it stands in for has %.2f", name, size, upstream)
+		}
 	}
-	if err := json.Unmarshal([]byte(out), &e); err != nil || status != 1 || e.Code != 11 || !strings.Contains(e.Msg, `"cbr0" (L2Bridge)`) {
-		t.Errorf("status %d, %s: %v; want code 11 and the network there is", status, out, err)
-	}
-	n.left(0, 0, 0)
 }
