@@ -267,6 +267,10 @@ func checkPolicy[P policy](p P, known decoders[P]) []*FieldError {
 	return under("Settings", bad)
 }
 
+// RuleSchema1Name is the Rule of the complaint about a member of a policy that has
+// its name of schema 1.
+const RuleSchema1Name = "schema1-name"
+
 // schema1Names are names of schema 1, by type in small letters, that schema 2
 // passes over without a word: the pods' traffic was translated for want of
 // exceptions (projectcalico/cni-plugin#1067), and a rule for one port is one
@@ -280,7 +284,7 @@ func checkNames(r reader, typeName string) []*FieldError {
 	var bad []*FieldError
 	for old, name := range schema1Names[strings.ToLower(typeName)] {
 		if v := r.raw(old); v != nil {
-			bad = append(bad, &FieldError{Path: old, Value: clip(string(v), 64), Reason: "a name of schema 1; schema 2 has " + name, Rule: "schema1-name"})
+			bad = append(bad, &FieldError{Path: old, Value: clip(string(v), 64), Reason: "a name of schema 1; schema 2 has " + name, Rule: RuleSchema1Name})
 		}
 	}
 	slices.SortFunc(bad, func(a, b *FieldError) int { return strings.Compare(a.Path, b.Path) })
