@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -105,3 +106,11 @@ var hints = []struct{ prefix, text string }{
 	{"'", "a single quote where JSON wants \""},
 	{"__", unfilled}, {"{{", unfilled}, {"$", unfilled}, {"<", unfilled}, {"%", unfilled},
 }
+
+// mark finds what templates leave behind when nobody fills them in: {{NAME}},
+// <ClusterCIDR>, __NAME__, ${NAME} and $NAME, %NAME%.
+var mark = regexp.MustCompile(`\{\{[^{}]*\}\}|<[A-Za-z][^<>]*>|__[A-Z0-9_]+__|\$\{?[A-Za-z_]\w*\}?|%[A-Z_]+%`)
+
+// Unfilled reports whether a value holds a mark of a template that was not filled
+// in.
+func Unfilled(value string) bool { return mark.MatchString(value) }

@@ -64,3 +64,16 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 	})
 }
+
+func TestUnfilled(t *testing.T) {
+	for _, s := range []string{"{{NAME}}", "<ClusterCIDR>", "<MgmtIP>/32", "__MODE__", "${POD_CIDR}", "$SUBNET/24", "%NODE%", "your <service cidr> here"} {
+		if !confjson.Unfilled(s) {
+			t.Errorf("%s is not seen", s)
+		}
+	}
+	for _, s := range []string{"", "10.50.0.0/16", "lake_1", "{%namespace%}.svc.cluster.local", "a < b", "C:\\k\\config", "50%"} {
+		if confjson.Unfilled(s) {
+			t.Errorf("%s is taken for a mark", s)
+		}
+	}
+}
