@@ -230,9 +230,10 @@ func (l *LoadBalancer) checkFamilies() []*FieldError {
 
 // Warnings returns what is suspected to fail or to be useless, and is sent all the
 // same, since HNS is not known to refuse it: backends that have addresses and
-// none of the load balancer's family. endpoints are those of the node; a backend
-// that is not among them is left out. Paths are as in the document, such as
-// "HostComputeEndpoints[0]".
+// none of the load balancer's family; front ends of the loopback, whose packets
+// never reach the virtual switch; a source VIP that is no address of a network.
+// endpoints are those of the node; a backend that is not among them is left out.
+// Paths are as in the document, such as "HostComputeEndpoints[0]".
 func (l *LoadBalancer) Warnings(endpoints []*Endpoint) []*FieldError {
 	family, v6 := "IPv4", l.Flags&LoadBalancerIPv6 != 0
 	if v6 {
@@ -246,6 +247,15 @@ func (l *LoadBalancer) Warnings(endpoints []*Endpoint) []*FieldError {
 				out = append(out, &FieldError{Path: fmt.Sprintf("HostComputeEndpoints[%d]", i), Value: id.String(),
 					Reason: fmt.Sprintf("the endpoint has %s, and the load balancer is %s", joinTexts(as), family)})
 			}
+		}
+	}
+	if a := l.SourceVIP; a.IsValid() && (a.IsUnspecified() || a.IsLoopback()) {
+		out = append(out, &FieldError{Path: "SourceVIP", Value: a.String(), Reason: "not an address of a network; packets would have to leave with one"})
+	}
+	for i, a := range l.FrontendVIPs {
+		if a.IsLoopback() {
+			out = append(out, &FieldError{Path: fmt.Sprintf("FrontendVIPs[%d]", i), Value: a.String(),
+				Reason: "an address of the loopback, whose packets never reach the virtual switch"})
 		}
 	}
 	return out

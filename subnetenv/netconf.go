@@ -25,7 +25,7 @@ const (
 	DefaultVNI       = 4096
 	DefaultVXLANPort = 4789
 	minVNI           = 4096
-	maxVNI           = 1<<24 - 1
+	maxVNI           = 1<<24 - 2
 )
 
 // NetConf is net-conf.json, flanneld's configuration for the whole cluster, from

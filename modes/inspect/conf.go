@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/confjson"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
@@ -16,13 +17,21 @@ import (
 
 // conf is what Agree needs of the configuration of one plugin.
 type conf struct {
-	at      string // path of the plugin in its file
-	name    string // of the network
-	mode    modes.Mode
-	raw     []byte            // of the plugin that makes the endpoint, without what flannel adds
-	parsed  *cniplugin.Config // nil if it is foreign or refused
-	flannel *delegate.Config  // nil if it is not flannel's
-	foreign bool
+	at     string // path of the plugin in its file
+	name   string // of the network
+	mode   modes.Mode
+	raw    []byte            // of the plugin that makes the endpoint, without what flannel adds
+	parsed *cniplugin.Config // nil if it is foreign or refused
+	// policies are those that could be read, under either of their names.
+	policies []placedPolicy
+	flannel  *delegate.Config // nil if it is not flannel's
+	foreign  bool
+}
+
+// placedPolicy is a policy and its path.
+type placedPolicy struct {
+	hns.EndpointPolicy
+	at string
 }
 
 // confList inspects a list: each of its plugins as a runtime hands it over, with
@@ -134,7 +143,7 @@ func (r *Report) flannel(at string, raw []byte, place func(string) string) {
 	d, ok := findMember(members, "type")
 	typ := delegate.DefaultType
 	if ok {
-		typ = members2text(d)
+		typ = textOf(d)
 	} else {
 		members["type"] = quote(typ)
 	}
@@ -172,7 +181,7 @@ func (r *Report) endpointPlugin(c *conf, typ string, m members, place func(strin
 	}
 	if !p.foreign {
 		r.note(place, cniplugin.CheckConfig(c.raw), modes.SeverityError)
-		r.checkRules(c, parsed, place)
+		r.checkRules(c)
 	}
 	if c.flannel == nil && (!p.foreign || typ == "calico") {
 		r.addresses(c, m, place, most)
@@ -189,7 +198,7 @@ func (r *Report) parse(c *conf, m members, place func(string) string, most modes
 	}
 	additional, has := findMember(exact, "AdditionalArgs")
 	if has {
-		r.parsePolicies(additional, place, most)
+		r.parsePolicies(c, additional, place, most)
 	}
 	for name := range exact {
 		if strings.EqualFold(name, "AdditionalArgs") {
@@ -210,20 +219,30 @@ func (r *Report) parse(c *conf, m members, place func(string) string, most modes
 	parsed, err := cniplugin.ParseConfig(doc)
 	if err != nil {
 		r.failAt(place, err, most)
+		return nil, err
 	}
-	return parsed, err
+	for i, pol := range parsed.Policies {
+		c.policies = append(c.policies, placedPolicy{pol, place(fmt.Sprintf("policies[%d].value", i))})
+	}
+	return parsed, nil
 }
 
 // parsePolicies judges a list of policies under the name AdditionalArgs.
-func (r *Report) parsePolicies(raw json.RawMessage, place func(string) string, most modes.Severity) {
+func (r *Report) parsePolicies(c *conf, raw json.RawMessage, place func(string) string, most modes.Severity) {
 	doc, err := json.Marshal(map[string]json.RawMessage{"name": quote("x"), "cniVersion": quote("1.0.0"), "policies": raw})
 	if err != nil {
 		return
 	}
-	_, err = cniplugin.ParseConfig(doc)
-	r.failAt(func(path string) string {
-		return place(strings.Replace(path, "policies", "AdditionalArgs", 1))
-	}, err, most)
+	parsed, err := cniplugin.ParseConfig(doc)
+	if err != nil {
+		r.failAt(func(path string) string {
+			return place(strings.Replace(path, "policies", "AdditionalArgs", 1))
+		}, err, most)
+		return
+	}
+	for i, pol := range parsed.Policies {
+		c.policies = append(c.policies, placedPolicy{pol, place(fmt.Sprintf("AdditionalArgs[%d].value", i))})
+	}
 }
 
 // confAPI notes the schema of the policies: what apiVersion says, else the form
@@ -270,16 +289,13 @@ func isSchema2Name(t string) bool {
 
 // checkRules holds the policies against the rules of the plugin's mode. That
 // Overlay needs a ProviderAddress is the plugin's business, which adds it.
-func (r *Report) checkRules(c *conf, parsed *cniplugin.Config, place func(string) string) {
-	if parsed == nil {
-		return
-	}
-	for i, pol := range parsed.Policies {
+func (r *Report) checkRules(c *conf) {
+	for _, pol := range c.policies {
 		switch rule := c.mode.Rule(modes.OnEndpoint, pol.PolicyType()); rule.Verdict {
 		case modes.Forbidden:
-			r.add(modes.SeverityError, place(fmt.Sprintf("policies[%d].value", i)), rule.Type, fmt.Sprintf("forbidden on %s: %s", c.mode, rule.Reason), rule.Fix)
+			r.add(modes.SeverityError, pol.at, rule.Type, fmt.Sprintf("forbidden on %s: %s", c.mode, rule.Reason), rule.Fix)
 		case modes.Harmless:
-			r.add(modes.SeverityWarning, place(fmt.Sprintf("policies[%d].value", i)), rule.Type, fmt.Sprintf("does nothing on %s: %s", c.mode, rule.Reason), rule.Fix)
+			r.add(modes.SeverityWarning, pol.at, rule.Type, fmt.Sprintf("does nothing on %s: %s", c.mode, rule.Reason), rule.Fix)
 		}
 	}
 }
@@ -340,7 +356,7 @@ func quote(s string) json.RawMessage {
 	return b
 }
 
-func members2text(raw json.RawMessage) string {
+func textOf(raw json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(raw, &s) // another type is the validator's to refuse
 	return s

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -66,7 +65,7 @@ func isPlain(fs []Finding, err error) bool {
 	return len(fs) == 1 && fs[0].Path == "" && fs[0].Line == 0 && fs[0].Reason == err.Error()
 }
 
-// fixes are what helps, by a word of a validator's reason or the look of a value.
+// findFix adds what helps, by a word of a validator's reason or the look of a value.
 func (f *Finding) findFix() {
 	switch {
 	case f.Fix != "":
@@ -80,6 +79,10 @@ func (f *Finding) findFix() {
 		f.Fix = "write an IP address"
 	case strings.Contains(f.Reason, "missing"):
 		f.Fix = "add it"
+	case strings.Contains(f.Reason, "DNS suffix"):
+		f.Fix = "write one suffix an element, such as svc.cluster.local, and marks only where the plugin fills them in"
+	case strings.Contains(f.Reason, "not a MAC address"):
+		f.Fix = "write six pairs of hex digits with - or : between them, as 00-15-5D-10-BE-47"
 	case strings.Contains(f.Reason, "UTF-16"):
 		f.Fix = "save it as UTF-8: Out-File -Encoding utf8"
 	case strings.Contains(f.Reason, "no word for any"):
@@ -140,16 +143,27 @@ func under(prefix string) func(string) string {
 	return func(path string) string { return join(prefix, path) }
 }
 
-// syntax adds a fault of syntax.
+// syntax adds a fault of syntax; what an editor does not show says more than what
+// the decoder wanted.
 func (r *Report) syntax(err error) {
 	var e *confjson.Error
-	if errors.As(err, &e) {
-		reason, fix := e.Reason, ""
-		if i := strings.Index(reason, " ("); i > 0 && strings.HasSuffix(reason, ")") {
-			reason, fix = reason[:i], reason[i+2:len(reason)-1]
-		}
-		r.Findings = append(r.Findings, Finding{Line: e.Line, Column: e.Column, Severity: modes.SeverityError, Reason: "not JSON: " + reason, Fix: fix})
+	if !errors.As(err, &e) {
+		r.add(modes.SeverityError, "", "", "not JSON: "+err.Error(), "")
 		return
 	}
-	r.add(modes.SeverityError, "", "", fmt.Sprintf("not JSON: %v", err), "")
+	reason, fix := e.Reason, "correct the text there: a comma, a quote or a bracket is missing or too much"
+	if _, hint, ok := strings.Cut(reason, " ("); ok {
+		reason = strings.TrimSuffix(hint, ")")
+		switch {
+		case strings.Contains(hint, "template"):
+			fix = "fill in the template"
+		case strings.Contains(hint, "cut off"):
+			fix = "get the whole of the text"
+		case strings.Contains(hint, "UTF-16"):
+			fix = "save it as UTF-8: Out-File -Encoding utf8"
+		default:
+			fix = "replace all of them; what else is wrong stands below"
+		}
+	}
+	r.Findings = append(r.Findings, Finding{Line: e.Line, Column: e.Column, Severity: modes.SeverityError, Reason: "not JSON: " + reason, Fix: fix})
 }

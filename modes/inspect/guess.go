@@ -26,6 +26,8 @@ func looseMembers(text string) map[string]string {
 	return out
 }
 
+var looseType = regexp.MustCompile(`"Type"\s*:\s*"([A-Za-z0-9]+)"`)
+
 var looseName = regexp.MustCompile(`"([A-Za-z0-9]+)"\s*:`)
 
 // guess fills in kind, mode and API of JSON that is broken or cut off.
@@ -52,7 +54,16 @@ func (r *Report) guess(text string) {
 		if m.has("SchemaVersion", "IpConfigurations", "Ipams") > 0 {
 			r.API = V2
 		}
-		r.guessMode(loose["type"], loose["virtualnetworkname"])
+		typ := ""
+		for _, t := range looseType.FindAllStringSubmatch(text, -1) {
+			if isMode(t[1]) {
+				typ = t[1]
+			}
+		}
+		if typ == "" && m.has("EncapOverhead", "DrMacAddress") > 0 {
+			typ = string(modes.Overlay)
+		}
+		r.guessMode(typ, loose["virtualnetworkname"])
 		return
 	}
 	typ := loose["type"]

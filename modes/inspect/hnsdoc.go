@@ -3,6 +3,7 @@ package inspect
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -125,20 +126,21 @@ func (r *Report) document(at string, doc json.RawMessage) bool {
 	if !ok {
 		return false
 	}
+	version, _ := membersOf(m["schemaversion"])
+	api := V1
+	if string(version["major"]) == "2" {
+		api = V2
+	}
+	if kind == hns.KindLoadBalancer && api == V1 && v1doc.IsRoute(doc) {
+		kind = hns.KindRoute
+	}
 	r.addKind(kindNames[kind])
 	most := modes.SeverityError
 	if fromHNS {
 		most = modes.SeverityWarning
 	}
-	d := &document{r: r, at: at, kind: kind, doc: doc, members: m, most: most}
-	version, _ := membersOf(m["schemaversion"])
-	if string(version["major"]) == "2" {
-		d.api = V2
-	} else {
-		d.api = V1
-	}
-	r.addAPI(d.api)
-	d.inspect()
+	r.addAPI(api)
+	(&document{r: r, at: at, kind: kind, doc: doc, members: m, api: api, most: most}).inspect()
 	return true
 }
 
@@ -181,22 +183,26 @@ func (d *document) inspect() {
 			return n.Document.Unread, n.Validate()
 		})
 	case hns.KindLoadBalancer:
-		if d.api == V1 && v1doc.IsRoute(d.doc) {
-			d.route()
-			return
-		}
 		inspectAs(d, hns.DecodeLoadBalancer, v1doc.DecodeLoadBalancer, func(l *hns.LoadBalancer) ([]hns.Unread, error) {
+			d.balancer(l)
 			return l.Document.Unread, l.Validate()
 		})
 	case hns.KindRoute:
-		d.route()
+		inspectAs(d, hns.DecodeSDNRouteObject, v1doc.DecodeRoute, func(o *hns.SDNRouteObject) ([]hns.Unread, error) {
+			return o.Document.Unread, o.Validate()
+		})
 	}
 }
 
-func (d *document) route() {
-	inspectAs(d, hns.DecodeSDNRouteObject, v1doc.DecodeRoute, func(o *hns.SDNRouteObject) ([]hns.Unread, error) {
-		return o.Document.Unread, o.Validate()
-	})
+// balancer notes what a load balancer is of no use for.
+func (d *document) balancer(l *hns.LoadBalancer) {
+	for _, w := range l.Warnings(nil) {
+		d.r.add(modes.SeverityWarning, join(d.at, w.Path), w.Value, w.Reason, "")
+	}
+	if string(d.members["isapplied"]) == "false" && d.most == modes.SeverityWarning {
+		d.r.add(modes.SeverityWarning, join(d.at, "IsApplied"), "false", "the load balancer is there and not in the virtual switch: what goes to its addresses is lost",
+			"see whether the VFP extension of the virtual switch is on, and have kube-proxy make it anew")
+	}
 }
 
 // inspectAs decodes the document in its schema and adds what could not be read,
@@ -212,6 +218,9 @@ func inspectAs[T any](d *document, v2, v1 func([]byte) (*T, error), judge func(*
 		return
 	}
 	unread, invalid := judge(obj)
+	if d.r.lossy {
+		unread = slices.DeleteFunc(unread, func(u hns.Unread) bool { return strings.Contains(u.Path, "Policies") })
+	}
 	d.r.unread(d.at, unread, d.most)
 	if d.r.lossy {
 		return // what is missing may have been lost
@@ -220,7 +229,14 @@ func inspectAs[T any](d *document, v2, v1 func([]byte) (*T, error), judge func(*
 		if d.said(f.Path) {
 			continue // it reads as missing because it could not be read
 		}
-		f.Path, f.Severity = join(d.at, f.Path), d.most
+		f.Severity = d.most
+		if f.Path == "HostComputeNetwork" && f.Value == "" {
+			if d.members.text("VirtualNetworkName") != "" {
+				continue // v1 takes the name as well
+			}
+			f.Severity, f.Reason, f.Fix = modes.SeverityNote, "the document does not name its network; the call that creates the endpoint must", ""
+		}
+		f.Path = join(d.at, f.Path)
 		f.findFix()
 		d.r.Findings = append(d.r.Findings, f)
 	}
@@ -272,6 +288,16 @@ func (d *document) network(n *hns.Network) {
 		if m, err := modes.ParseMode(d.members.text("networktype")); err == nil {
 			typ = string(m)
 		}
+	}
+	if d.r.lossy && d.members.text("type") == "" {
+		typ = ""
+		if d.members.has("DrMacAddress") == 1 { // of Overlay alone
+			typ = string(modes.Overlay)
+		}
+		n.Type = hns.NetworkType(typ)
+	}
+	if string(d.members["degraded"]) == "true" {
+		d.r.add(modes.SeverityWarning, join(d.at, "Degraded"), "true", "HNS does nothing with the network but delete it: its virtual switch or adapter is gone", "delete the network and create it again")
 	}
 	d.r.addMode(typ)
 	d.r.networks = append(d.r.networks, n)

@@ -125,13 +125,13 @@ func File(name string, data []byte) *Report {
 
 // settle gives the verdict, and each finding once.
 func (r *Report) settle() {
-	var once []Finding
+	once, seen := []Finding{}, map[Finding]bool{}
 	for _, f := range r.Findings {
-		if !slices.Contains(once, f) {
-			once = append(once, f)
+		if !seen[f] {
+			once, seen[f] = append(once, f), true
 		}
 	}
-	r.Findings = append([]Finding{}, once...)
+	r.Findings = once
 	r.Verdict = Accept
 	if r.Kind == Unknown || r.worst() == modes.SeverityError {
 		r.Verdict = Refuse
@@ -199,4 +199,3 @@ func place(data []byte, offset int) (line, column int) {
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return bytes.Count(before, []byte("\n")) + 1, len([]rune(string(before[start:]))) + 1
 }
-

@@ -75,7 +75,9 @@ func (r *Report) policy(path string, doc json.RawMessage) (string, modes.On) {
 		api = V1
 		up, err := v1doc.PoliciesToV2([]json.RawMessage{doc})
 		if err != nil {
-			r.failAt(func(p string) string { return join(path, strings.TrimPrefix(strings.TrimPrefix(p, "Policies[0]"), ".")) }, err, modes.SeverityError)
+			r.failAt(func(p string) string {
+				return join(path, strings.TrimPrefix(strings.TrimPrefix(p, "Policies[0]"), "."))
+			}, err, modes.SeverityError)
 			r.addAPI(api)
 			return m.text("Type"), ""
 		}

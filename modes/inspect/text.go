@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -201,25 +200,31 @@ func (r *Report) commandLine(text string) {
 // the messages, which are in the system's language.
 func (r *Report) errorText(text string) {
 	r.Kind = HNSError
-	line := func(word string) int {
-		if i := strings.Index(strings.ToLower(text), word); i >= 0 && strings.Contains(strings.TrimSpace(text), "\n") {
-			return strings.Count(text[:i], "\n") + 1
+	seen := map[hns.Code]bool{}
+	add := func(line int, failures []*hns.Error) {
+		for _, e := range failures {
+			if seen[e.Code] {
+				continue
+			}
+			seen[e.Code] = true
+			reason := e.Code.String()
+			if means := meanings(e); means != "" {
+				reason += ": " + means
+			}
+			if e.Verb != 0 {
+				reason = e.Op + ": " + reason
+			}
+			r.Findings = append(r.Findings, Finding{Line: line, Value: fmt.Sprintf("0x%08x", uint32(e.Code)),
+				Severity: modes.SeverityWarning, Reason: reason, Fix: explain(e)})
 		}
-		return 0
 	}
-	failures := hns.FailuresIn(text)
-	for _, e := range failures {
-		reason := e.Code.String()
-		if means := meanings(e); means != "" {
-			reason += ": " + means
+	if lines := strings.Split(strings.TrimRight(text, "\r\n"), "\n"); len(lines) > 1 {
+		for i, line := range lines {
+			add(i+1, hns.FailuresIn(line))
 		}
-		if e.Verb != 0 {
-			reason = e.Op + ": " + reason
-		}
-		r.Findings = append(r.Findings, Finding{Line: line(fmt.Sprintf("0x%08x", uint32(e.Code))), Value: fmt.Sprintf("0x%08x", uint32(e.Code)),
-			Severity: modes.SeverityWarning, Reason: reason, Fix: hns.Explain(e)})
 	}
-	if failures != nil {
+	add(0, hns.FailuresIn(text)) // a message can be broken into lines
+	if len(seen) > 0 {
 		return
 	}
 	switch {
@@ -234,15 +239,29 @@ func (r *Report) errorText(text string) {
 	}
 }
 
+// explain is the usual cause and cure: of the code, else of what it means.
+func explain(err error) string {
+	if s := hns.Explain(err); s != "" {
+		return s
+	}
+	for _, s := range sentinels {
+		if errors.Is(err, s) {
+			return hns.Explain(s)
+		}
+	}
+	return ""
+}
+
+var sentinels = []error{hns.ErrNotFound, hns.ErrAddressInUse, hns.ErrOverlap, hns.ErrExists, hns.ErrAttached, hns.ErrInUse,
+	hns.ErrInvalidPolicy, hns.ErrInvalid, hns.ErrUnsupported, hns.ErrUnavailable, hns.ErrDenied, hns.ErrDegraded}
+
 // meanings are the sentinels of package hns that the failure matches.
 func meanings(err error) string {
 	var out []string
-	for _, s := range []error{hns.ErrNotFound, hns.ErrExists, hns.ErrAddressInUse, hns.ErrOverlap, hns.ErrAttached, hns.ErrInUse, hns.ErrInvalid,
-		hns.ErrInvalidPolicy, hns.ErrUnsupported, hns.ErrUnavailable, hns.ErrDenied, hns.ErrDegraded} {
+	for _, s := range sentinels {
 		if errors.Is(err, s) {
 			out = append(out, s.Error())
 		}
 	}
-	slices.Sort(out)
 	return strings.Join(out, ", ")
 }
