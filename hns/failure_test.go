@@ -2,6 +2,7 @@ package hns_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/hnskit/hnskit/hns"
@@ -69,4 +70,12 @@ func FuzzFailuresIn(f *testing.F) {
 			}
 		}
 	})
+}
+
+func ExampleFailuresIn() {
+	line := `E0101 hcnCreateEndpoint failed in Win32: An address provided is invalid or reserved. (0x803b002f)`
+	for _, e := range hns.FailuresIn(line) {
+		fmt.Println(e.Op, e.Code, errors.Is(e, hns.ErrAddressInUse))
+	}
+	// Output: create endpoint HCN_E_ADDR_INVALID_OR_RESERVED (0x803b002f) true
 }

@@ -1,7 +1,6 @@
 package v1doc
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -65,7 +64,7 @@ func straysIn(o object, path string, places map[string]string) []*hns.FieldError
 	for _, name := range sortedKeys(o) {
 		for old, place := range places {
 			if strings.EqualFold(name, old) && !empty(o[name]) {
-				out = append(out, &hns.FieldError{Path: path + name, Value: clip(json.RawMessage(o[name])), Rule: RuleStray,
+				out = append(out, &hns.FieldError{Path: path + name, Value: clip(o[name]), Rule: RuleStray,
 					Reason: "a name of schema 1, which HNS passes over here; schema 2 has " + place})
 			}
 		}

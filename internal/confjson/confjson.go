@@ -108,8 +108,8 @@ var hints = []struct{ prefix, text string }{
 }
 
 // mark finds what templates leave behind when nobody fills them in: {{NAME}},
-// <ClusterCIDR>, __NAME__, ${NAME} and $NAME, %NAME%.
-var mark = regexp.MustCompile(`\{\{[^{}]*\}\}|<[A-Za-z][^<>]*>|__[A-Z0-9_]+__|\$\{?[A-Za-z_]\w*\}?|%[A-Z_]+%`)
+// <ClusterCIDR>, __NAME__, ${NAME}, $NAME at the begin, %NAME%.
+var mark = regexp.MustCompile(`\{\{[^{}]*\}\}|<[A-Za-z][^<>]*>|__[A-Z0-9_]+__|\$\{[A-Za-z_]\w*\}|^\$[A-Z_]\w*|%[A-Z_]+%`)
 
 // Unfilled reports whether a value holds a mark of a template that was not filled
 // in.

@@ -71,7 +71,7 @@ func TestUnfilled(t *testing.T) {
 			t.Errorf("%s is not seen", s)
 		}
 	}
-	for _, s := range []string{"", "10.50.0.0/16", "lake_1", "{%namespace%}.svc.cluster.local", "a < b", "C:\\k\\config", "50%"} {
+	for _, s := range []string{"", "10.50.0.0/16", "lake_1", "{%namespace%}.svc.cluster.local", "a < b", "C:\\k\\config", "C:\\$share", "50%"} {
 		if confjson.Unfilled(s) {
 			t.Errorf("%s is taken for a mark", s)
 		}

@@ -15,7 +15,7 @@ func TestCheckConfig(t *testing.T) {
 		want []string // path and a word of reason or fix
 	}{
 		"clean":                {`{"cniVersion":"1.0.0","name":"lake","type":"win-bridge","ipam":{},` + caps + `}`, nil},
-		"a key misspelt":       {`{"name":"lake","capabilites":{"dns":true},` + caps + `}`, []string{"capabilites: did you mean capabilities?"}},
+		"a key misspelt":       {`{"name":"lake","capabbilities":{"dns":true},` + caps + `}`, []string{"capabbilities: did you mean capabilities?"}},
 		"letters swapped":      {`{"name":"lake","polciies":[],` + caps + `}`, []string{"polciies: did you mean policies?"}},
 		"a key of Linux":       {`{"name":"lake","hairpinMode":true,` + caps + `}`, []string{"hairpinMode: no plugin for Windows"}},
 		"keys of Microsoft":    {`{"name":"lake","master":"Ethernet","optionalFlags":{},` + caps + `}`, nil},
