@@ -35,6 +35,7 @@ func TestStatus(t *testing.T) {
 		"a directory":              {[]string{"testdata"}, "", 2},
 		"absent beats its company": {[]string{"testdata/absent", "-"}, "FLANNEL_MTU=many\n", 2},
 		"no file":                  {nil, "", 2},
+		"help":                     {[]string{"-h"}, "", 0},
 		"no such flag":             {[]string{"-colour", "-"}, clean, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

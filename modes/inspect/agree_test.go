@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"testing"
 
+	"github.com/hnskit/hnskit/modes/cniplugin"
 	"github.com/hnskit/hnskit/modes/inspect"
 )
 
@@ -95,6 +96,24 @@ func FuzzFile(f *testing.F) {
 					t.Errorf("%q: %+v", data, x)
 				}
 			}
+		}
+	})
+}
+
+// What is accepted here, the plugin accepts; what the plugin refuses is refused.
+func FuzzConfLikeThePlugin(f *testing.F) {
+	for _, s := range []string{`"dns":{"search":["{{X}}"]}`, `"policies":[{"name":"EndpointPolicy","value":{"Type":"ACL"}}]`, `"ipam":{"type":"host-local","subnet":"10.50.3.0/24"}`,
+		`"policies":7`, `"apiVersion":1`, `"ipMasqNetwork":"x"`, `"Name":"pond"`, `"runtimeConfig":{"portMappings":[{}]}`, `"endpointMacPrefix":"0E"`, `"logFile":3`, `"loopbackDSR":"yes"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, members string) {
+		text := []byte(`{"cniVersion":"1.0.0","name":"lake","type":"win-bridge",` + members + `}`)
+		r := inspect.File("f", text)
+		if r.Kind != inspect.CNIConf {
+			return
+		}
+		if _, err := cniplugin.ParseConfig(text); err != nil && r.Verdict != inspect.Refuse {
+			t.Errorf("%s\n%sthe plugin: %v", text, r.Text(), err)
 		}
 	})
 }
