@@ -10,10 +10,10 @@ import (
 const (
 	netConf = `{"Network":"10.50.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}`
 	env     = "FLANNEL_NETWORK=10.50.0.0/16\nFLANNEL_SUBNET=10.50.3.1/24\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=true\n"
-	overlay = `{"ID":"5B916B03-8347-4E53-ADFA-68E27551F5A7","Name":"flannel.4096","Type":"Overlay","ManagementIP":"192.168.10.21","State":1,"Policies":[{"Type":"HostRoute"}],` +
+	overlay = `{"ID":"5E000000-0000-4000-8000-0000000000A0","Name":"flannel.4096","Type":"Overlay","ManagementIP":"192.168.10.21","State":1,"Policies":[{"Type":"HostRoute"}],` +
 		`"Subnets":[{"AddressPrefix":"10.50.3.0/24","GatewayAddress":"10.50.3.1","Policies":[{"Type":"VSID","VSID":4096}]}]}`
-	bridge = `{"ID":"5B916B03-8347-4E53-ADFA-68E27551F5A8","Name":"lake","Type":"L2Bridge","State":1,"Subnets":[{"AddressPrefix":"10.50.3.0/24","GatewayAddress":"10.50.3.1"}]}`
-	nat    = `{"ID":"5B916B03-8347-4E53-ADFA-68E27551F5A9","Name":"nat","Type":"nat","State":1,"Subnets":[{"AddressPrefix":"172.27.0.0/20","GatewayAddress":"172.27.0.1"}]}`
+	bridge = `{"ID":"5E000000-0000-4000-8000-0000000000A1","Name":"lake","Type":"L2Bridge","State":1,"Subnets":[{"AddressPrefix":"10.50.3.0/24","GatewayAddress":"10.50.3.1"}]}`
+	nat    = `{"ID":"5E000000-0000-4000-8000-0000000000A2","Name":"nat","Type":"nat","State":1,"Subnets":[{"AddressPrefix":"172.21.0.0/20","GatewayAddress":"172.21.0.1"}]}`
 	conf   = `{"cniVersion":"1.0.0","name":"flannel.4096","type":"flannel",` + caps + `,"delegate":{"type":"win-overlay"}}`
 )
 
@@ -40,16 +40,16 @@ func TestAgree(t *testing.T) {
 		"a stale range":          {[]string{hostLocal("win-bridge", "lake", `{"type":"host-local","subnet":"10.60.3.0/24","rangeStart":"10.60.3.3"}`), bridge}, []string{"error ipam 10.50.3.0/24"}},
 		"a range that fits":      {[]string{hostLocal("win-bridge", "lake", `{"type":"host-local","subnet":"10.50.3.0/24","rangeStart":"10.50.3.3"}`), bridge}, nil},
 		"a smaller range":        {[]string{hostLocal("win-bridge", "lake", `{"type":"host-local","subnet":"10.50.3.128/25","rangeStart":"10.50.3.131"}`), bridge}, nil},
-		"nat as it is":           {[]string{hostLocal("nat", "nat", `{"subnet":"172.27.0.0/20","routes":[{"gw":"172.27.0.1"}]}`), nat}, nil},
-		"nat of another subnet":  {[]string{hostLocal("nat", "nat", `{"subnet":"10.4.0.0/24","routes":[{"gw":"10.4.0.1"}]}`), nat}, []string{"error ipam.subnet 172.27.0.0/20"}},
-		"nat by another gateway": {[]string{hostLocal("nat", "nat", `{"subnet":"172.27.0.0/20","routes":[{"gw":"172.27.0.9"}]}`), nat}, []string{"error ipam.routes 172.27.0.1"}},
+		"nat as it is":           {[]string{hostLocal("nat", "nat", `{"subnet":"172.21.0.0/20","routes":[{"gw":"172.21.0.1"}]}`), nat}, nil},
+		"nat of another subnet":  {[]string{hostLocal("nat", "nat", `{"subnet":"10.4.0.0/24","routes":[{"gw":"10.4.0.1"}]}`), nat}, []string{"error ipam.subnet 172.21.0.0/20"}},
+		"nat by another gateway": {[]string{hostLocal("nat", "nat", `{"subnet":"172.21.0.0/20","routes":[{"gw":"172.21.0.9"}]}`), nat}, []string{"error ipam.routes 172.21.0.1"}},
 		"an old subnet.env":      {[]string{env, `{"Network":"10.60.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}`}, []string{"error FLANNEL_NETWORK 10.60.0.0/16"}},
 		"subnet.env and HNS":     {[]string{"FLANNEL_NETWORK=10.50.0.0/16\nFLANNEL_SUBNET=10.50.9.1/24\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=true\n", netConf, overlay}, []string{"error FLANNEL_SUBNET stale"}},
 		"net-conf and HNS, VNI":  {[]string{`{"Network":"10.50.0.0/16","Backend":{"Type":"vxlan","VNI":5000,"Port":4789,"Name":"flannel.4096"}}`, overlay}, []string{"error Backend.VNI 4096"}},
 		"net-conf and HNS":       {[]string{`{"Network":"10.60.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}`, overlay}, []string{"error Network 10.50.3.0/24"}},
-		"an endpoint out of place": {[]string{`{` + v2 + `,"HostComputeNetwork":"5B916B03-8347-4E53-ADFA-68E27551F5A8","IpConfigurations":[{"IpAddress":"10.60.3.7","PrefixLength":24}]}`, bridge},
+		"an endpoint out of place": {[]string{`{` + v2 + `,"HostComputeNetwork":"5E000000-0000-4000-8000-0000000000A1","IpConfigurations":[{"IpAddress":"10.60.3.7","PrefixLength":24}]}`, bridge},
 			[]string{"error IpConfigurations[0].IpAddress outside"}},
-		"an endpoint in the same dump": {[]string{`[` + bridge + `,{"ID":"2E83CDB0-0DC1-4D01-93D9-EBFF39FA2AB4","VirtualNetwork":"5B916B03-8347-4E53-ADFA-68E27551F5A8","IPAddress":"10.60.3.7","PrefixLength":24,"State":1}]`},
+		"an endpoint in the same dump": {[]string{`[` + bridge + `,{"ID":"5E000000-0000-4000-8000-0000000000A3","VirtualNetwork":"5E000000-0000-4000-8000-0000000000A1","IPAddress":"10.60.3.7","PrefixLength":24,"State":1}]`},
 			[]string{"warning [1].IpConfigurations[0].IpAddress outside"}},
 		"not of ours": {[]string{`{"cniVersion":"1.0.0","name":"pond","type":"my-plugin"}`, bridge}, nil},
 	} {
@@ -74,8 +74,8 @@ func TestAgree(t *testing.T) {
 // Nothing panics, every report is whole, and a second look at the same files says
 // the same.
 func FuzzFile(f *testing.F) {
-	for _, s := range []string{netConf, env, overlay, bridge, nat, conf, hostLocal("nat", "nat", `{"subnet":"172.27.0.0/20"}`),
-		"ID : x\nName : {@{a={b; @{c=1", "&{Id: Name:x Type:nat}", `VERBOSE: [{"a":`, "Networks:\nnat BD5C1686-AD83-411C-9A75-7ED004771FAB x_nat",
+	for _, s := range []string{netConf, env, overlay, bridge, nat, conf, hostLocal("nat", "nat", `{"subnet":"172.21.0.0/20"}`),
+		"ID : x\nName : {@{a={b; @{c=1", "&{Id: Name:x Type:nat}", `VERBOSE: [{"a":`, "Networks:\nnat 5E000000-0000-4000-8000-0000000000A4 x_nat",
 		"flannel.alpha.coreos.com/backend-data: '{'", "kube-proxy --source-vip=x", `{"Success":false,"ErrorCode":2151350300}`, "hcnOpenNetwork (0x803b0001)",
 		`{"ips":[{"address":"x"}],"cniVersion":"9"}`, `{"plugins":[null,{}],"name":1}`, `{"Policies":[{"Type":"VSID","VSID":-1}]}`, "\xff\xfe{\x00", `[{"Type":"ACL"},{"Type":"NAT"}]`} {
 		f.Add([]byte(s))
