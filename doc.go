@@ -24,11 +24,14 @@
 //   - modes/cniplugin: ADD, CHECK, DEL, GC, STATUS and VERSION for a mode,
 //     with hooks.
 //   - modes/cniplugin/flannel: flannel's meta-plugin as a library.
+//   - modes/flows: where a packet goes, and why it does not arrive; the nine flows
+//     of Kubernetes by mode.
+//   - modes/inspect: what is wrong with a file.
 //   - ipam: address maths, reserved addresses, host-local's configuration, and
 //     delegation to an IPAM plugin.
 //   - subnetenv: flannel's subnet.env; subnetenv/delegate makes the delegate's
 //     configuration from it.
 //   - examples: the plugins win-bridge, win-overlay, flannel and nat, a plugin of
-//     one's own, a tour that runs anywhere, and stories of whole pod lives as
-//     scripts.
+//     one's own, inspect, flows, a tour that runs anywhere, and stories of whole
+//     pod lives as scripts.
 package hnskit
