@@ -10,6 +10,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/ipam"
+	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/cniplugin"
 )
 
@@ -60,7 +61,7 @@ func (a *actor) through(b hns.Backend) {
 
 // TestPlantedLeaks puts defects into the plugin, and the sweep finds each of them.
 func TestPlantedLeaks(t *testing.T) {
-	st := newStage(t, newBridge, byOwnIPAM)
+	st := newStage(t, modes.L2Bridge, byOwnIPAM)
 	create := func(a act) trouble {
 		return trouble{victim: victim{Nth: 4, Name: "create endpoint"}, Act: a, Code: hns.CodeAccessDenied}
 	}
@@ -87,11 +88,11 @@ func TestPlantedLeaks(t *testing.T) {
 	}{
 		{"none", del, func(*actor) {}, ""},
 		{"none in ADD", add(fails), func(*actor) {}, ""},
-		{"IPAM forgets to give back", del, func(a *actor) { a.plugin.IPAM = careless{folderIPAM: a.own, forgets: true} }, "left: lease lake/10.50.3.4: sbx_01/eth0"},
+		{"IPAM forgets to give back", del, func(a *actor) { a.plugin.IPAM = careless{folderIPAM: a.own, forgets: true} }, "left: lease lake/10.50.3.11: sbx_01/eth0"},
 		{"IPAM forgets what a failed ADD gives back", add(fails), func(a *actor) { a.plugin.IPAM = careless{folderIPAM: a.own, forgets: true} }, "after the failed ADD: left: lease"},
 		{"IPAM forgets after a kill", add(dies), func(a *actor) { a.plugin.IPAM = careless{folderIPAM: a.own, forgets: true} }, "left: lease"},
 		{"IPAM gives back at once", well("ADD"), func(a *actor) { a.plugin.IPAM = careless{folderIPAM: a.own, hasty: true} },
-			"endpoint sbx_01_lake has 10.50.3.4, which it has no lease for"},
+			"endpoint sbx_01_lake has 10.50.3.11, which it has no lease for"},
 		{"a delete is not done", del, func(a *actor) { a.through(&swallows{Backend: a.hns}) }, "left: Endpoints/"},
 		{"another's endpoint goes", well("DEL"), other(func(a *actor, e *hns.Endpoint) error { return a.client.Endpoints.Delete(t.Context(), e.ID) }), "gone: Endpoints/"},
 		{"another's endpoint is detached", well("DEL"), other(func(a *actor, e *hns.Endpoint) error {
@@ -101,8 +102,8 @@ func TestPlantedLeaks(t *testing.T) {
 			return a.client.Namespaces.RemoveEndpoint(t.Context(), e.Namespace, e.ID)
 		}), "changed: Endpoints/"},
 		{"another's lease goes", well("DEL"), other(func(a *actor, _ *hns.Endpoint) error {
-			return os.RemoveAll(filepath.Join(a.leaseDir(), "lake", "10.50.3.3"))
-		}), "gone: lease lake/10.50.3.3: stranger/eth0"},
+			return os.RemoveAll(filepath.Join(a.leaseDir(), "lake", "10.50.3.10"))
+		}), "gone: lease lake/10.50.3.10: stranger/eth0"},
 		{"a file stays", del, func(a *actor) {
 			a.plugin.Hooks.BeforeDetach = func(context.Context, *cniplugin.Pod) error {
 				return os.WriteFile(filepath.Join(a.plugin.StateDir, "locks", "more.lock"), nil, 0o600)
@@ -123,7 +124,7 @@ func TestPlantedLeaks(t *testing.T) {
 
 // A defect that shows only where another call has failed: the sweep comes to it.
 func TestPlantedLeakBehindAFailure(t *testing.T) {
-	st := newStage(t, newBridge, byHNS)
+	st := newStage(t, modes.L2Bridge, byHNS)
 	plant := func(a *actor) { a.through(&swallows{Backend: a.hns, afterFailure: true}) }
 	found := 0
 	all := st.scenarios(t, "DEL")

@@ -34,6 +34,11 @@ const (
 	ethernet = "eth0"
 )
 
+// sweepNode is the HNS of a sweep, with an adapter for each network.
+var sweepNode = &emulator.Options{Adapters: []emulator.Adapter{
+	{Name: "Ethernet", Addresses: prefixes("192.0.2.10/24")}, {Name: "Ethernet 2", Addresses: prefixes("198.51.100.10/24")},
+}}
+
 // stage is a node as it is before a scenario: others have pods and endpoints on
 // it, and for DEL the pod has its ADD behind it.
 type stage struct {
@@ -59,9 +64,9 @@ type saved struct {
 
 // newStage makes the node. Others on it are a pod on the same network, the
 // sandbox's own interface on a second network, and an endpoint that no plugin made.
-func newStage(t *testing.T, newNode func(testing.TB, *emulator.Options) *node, source string) *stage {
+func newStage(t *testing.T, mode modes.Mode, source string) *stage {
 	t.Helper()
-	n := newNode(t, nil)
+	n := newMode(t, mode, sweepNode)
 	st := &stage{mode: n.plugin.Mode, pluginName: n.plugin.Name, source: source, network: n.network, before: map[string]saved{},
 		subnets: map[string]netip.Prefix{n.network.Name: n.network.Subnets()[0].Prefix, brook: prefixes("10.51.7.0/24")[0]}}
 	if source == byHostLocal {
@@ -69,7 +74,11 @@ func newStage(t *testing.T, newNode func(testing.TB, *emulator.Options) *node, s
 		must(t, err)
 		st.tools = filepath.Dir(tool)
 	}
-	plan, err := modes.PlanNetwork(modes.NetworkIntent{Mode: st.mode, Name: brook, Subnets: []netip.Prefix{st.subnets[brook]}})
+	in := modes.NetworkIntent{Mode: st.mode, Name: brook, Subnets: []netip.Prefix{st.subnets[brook]}}
+	if mode == modes.Transparent { // which shares its adapter with no other
+		in.Adapter = sweepNode.Adapters[1].Name
+	}
+	plan, err := modes.PlanNetwork(in)
 	must(t, err)
 	_, err = n.client.Networks.Create(t.Context(), plan.Network)
 	must(t, err)
@@ -215,10 +224,10 @@ func (st *stage) enter(t *testing.T, verb string, inFile bool) *actor {
 	if inFile {
 		a.store = filepath.Join(n.dir, "hns.json")
 		var err error
-		n.hns, err = emulator.Open(a.store, nil)
+		n.hns, err = emulator.Open(a.store, sweepNode)
 		must(t, err)
 	} else {
-		n.hns = emulator.New(nil)
+		n.hns = emulator.New(sweepNode)
 	}
 	must(t, n.hns.Load(from.hns))
 	n.client = hns.New(n.hns, nil)

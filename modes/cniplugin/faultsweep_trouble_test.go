@@ -85,7 +85,11 @@ func (st *stage) troubles(verb string, c victim) (out []trouble) {
 			add(panicked, after, 0)
 			add(hangs, after, 0)
 		default:
-			for _, code := range sweepCodes {
+			codes := sweepCodes
+			if st.source == byHostLocal { // processes take their time
+				codes = []hns.Code{hns.CodeAccessDenied, hns.CodeObjectAlreadyExists, hns.CodeRPCUnavailable}
+			}
+			for _, code := range codes {
 				// An HNS that says of what is there that it is not cannot be helped.
 				if lie := verb == "DEL" && c.Name == "delete endpoint" && code == hns.CodeElementNotFound && !after; !lie {
 					add(fails, after, code)
@@ -113,10 +117,12 @@ func (st *stage) troubles(verb string, c victim) (out []trouble) {
 }
 
 // again are the troubles of a call that follows another trouble.
-func (c victim) again() []trouble {
-	return []trouble{
-		{c, fails, false, hns.CodeAccessDenied}, {c, fails, true, hns.CodeAccessDenied}, {c, dies, false, 0},
+func (st *stage) again(c victim) []trouble {
+	out := []trouble{{c, fails, false, hns.CodeAccessDenied}, {c, fails, true, hns.CodeAccessDenied}}
+	if st.source == byOwnIPAM { // where there is most to undo
+		out = append(out, trouble{c, dies, false, 0})
 	}
+	return out
 }
 
 func (s scenario) has(a act) bool {

@@ -49,14 +49,18 @@ func (f *folderIPAM) call(ctx context.Context, verb string, req ipam.Request, do
 	return f.around(ctx, nth, work)
 }
 
-// Allocate gives the first address that is free, from the third of the subnet on.
+// Allocate gives the first address that is free, from the tenth of the subnet on:
+// those before are the gateway's, the node's, or the cloud's.
 func (f *folderIPAM) Allocate(ctx context.Context, req ipam.Request) (lease *ipam.Lease, err error) {
 	err = f.call(ctx, "ADD", req, func(dir string, subnet netip.Prefix) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		gateway := subnet.Addr().Next()
-		for a := gateway.Next().Next(); subnet.Contains(a); a = a.Next() {
+		gateway, first := subnet.Addr().Next(), subnet.Addr()
+		for range 10 {
+			first = first.Next()
+		}
+		for a := first; subnet.Contains(a); a = a.Next() {
 			file, err := os.OpenFile(filepath.Join(dir, a.String()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 			if errors.Is(err, fs.ErrExist) {
 				continue
