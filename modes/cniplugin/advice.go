@@ -36,9 +36,8 @@ func CheckConfig(conf []byte) []modes.Finding {
 }
 
 // otherKeys are the keys that mean something without being in wireConfig: those
-// of CNI itself, of upstream's plugins, and of Microsoft's.
-var otherKeys = []string{"capabilities", "args", "disableCheck", "disableGC", "cniVersions", "mtu",
-	"master", "AdditionalArgs", "optionalFlags", "additionalRoutes"}
+// of CNI itself, and the one that flannel adds.
+var otherKeys = []string{"capabilities", "args", "disableCheck", "disableGC", "cniVersions", "mtu"}
 
 func checkKey(name string) []modes.Finding {
 	known := append(slices.Collect(maps.Values(wireNames())), otherKeys...)

@@ -169,13 +169,13 @@ func (r *Report) endpointPlugin(c *conf, typ string, m members, place func(strin
 	if strings.EqualFold(m.text("mode"), "vxlan") {
 		c.mode = modes.Overlay
 	}
-	r.addMode(string(c.mode))
 	r.confAPI(p, m)
 	most := modes.SeverityError
 	if p.foreign && !confjson.Unfilled(typ) {
 		most = modes.SeverityWarning
 	}
 	parsed, err := r.parse(c, m, place, most)
+	r.addMode(string(c.mode))
 	if err == nil && !p.foreign {
 		c.parsed = parsed
 	}
@@ -189,60 +189,42 @@ func (r *Report) endpointPlugin(c *conf, typ string, m members, place func(strin
 	r.confs = append(r.confs, c)
 }
 
-// parse has the configuration parsed as the plugins of this module do it, and
-// policies under Microsoft's name for them in the same way.
+// parse has the configuration parsed as the plugins of this module do it.
 func (r *Report) parse(c *conf, m members, place func(string) string, most modes.Severity) (*cniplugin.Config, error) {
-	var exact map[string]json.RawMessage
-	if err := json.Unmarshal(c.raw, &exact); err != nil {
-		return nil, err
-	}
-	additional, has := findMember(exact, "AdditionalArgs")
-	if has {
-		r.parsePolicies(c, additional, place, most)
-	}
-	for name := range exact {
-		if strings.EqualFold(name, "AdditionalArgs") {
-			delete(exact, name)
+	doc := c.raw
+	if c.foreign { // its own keys have meanings of their own
+		var exact map[string]json.RawMessage
+		if err := json.Unmarshal(c.raw, &exact); err != nil {
+			return nil, err
 		}
-	}
-	if pluginOf(m.text("type"), "").foreign { // its own keys have meanings of their own
 		for name := range exact {
-			if !slices.Contains([]string{"cniversion", "name", "type", "policies", "dns", "runtimeconfig"}, strings.ToLower(name)) {
+			if !slices.Contains([]string{"cniversion", "name", "type", "policies", "additionalargs", "dns", "runtimeconfig"}, strings.ToLower(name)) {
 				delete(exact, name)
 			}
 		}
-	}
-	doc, err := json.Marshal(exact)
-	if err != nil {
-		return nil, err
+		var err error
+		if doc, err = json.Marshal(exact); err != nil {
+			return nil, err
+		}
 	}
 	parsed, err := cniplugin.ParseConfig(doc)
 	if err != nil {
 		r.failAt(place, err, most)
 		return nil, err
 	}
+	var own []json.RawMessage
+	_ = json.Unmarshal(m["policies"], &own) // the parser took it, so it is a list, or not there
 	for i, pol := range parsed.Policies {
-		c.policies = append(c.policies, placedPolicy{pol, place(fmt.Sprintf("policies[%d].value", i))})
+		at := fmt.Sprintf("policies[%d].value", i)
+		if i >= len(own) {
+			at = fmt.Sprintf("AdditionalArgs[%d].value", i-len(own))
+		}
+		c.policies = append(c.policies, placedPolicy{pol, place(at)})
+	}
+	if parsed.Mode != "" {
+		c.mode = parsed.Mode
 	}
 	return parsed, nil
-}
-
-// parsePolicies judges a list of policies under the name AdditionalArgs.
-func (r *Report) parsePolicies(c *conf, raw json.RawMessage, place func(string) string, most modes.Severity) {
-	doc, err := json.Marshal(map[string]json.RawMessage{"name": quote("x"), "cniVersion": quote("1.0.0"), "policies": raw})
-	if err != nil {
-		return
-	}
-	parsed, err := cniplugin.ParseConfig(doc)
-	if err != nil {
-		r.failAt(func(path string) string {
-			return place(strings.Replace(path, "policies", "AdditionalArgs", 1))
-		}, err, most)
-		return
-	}
-	for i, pol := range parsed.Policies {
-		c.policies = append(c.policies, placedPolicy{pol, place(fmt.Sprintf("AdditionalArgs[%d].value", i))})
-	}
 }
 
 // confAPI notes the schema of the policies: what apiVersion says, else the form

@@ -85,6 +85,9 @@ func TestConfigurations(t *testing.T) {
 		"Microsoft's sdnbridge": {`{"cniVersion":"0.2.0","name":"lake","type":"sdnbridge","AdditionalArgs":[` + nat(`{"Type":"OutBoundNAT","Settings":{"Exceptions":["nowhere"]}}`) + `],` + caps + `}`,
 			want{inspect.CNIConf, "L2Bridge", "v2", inspect.Refuse, []string{"error AdditionalArgs[0].value.Settings.Exceptions[0] nowhere"}}},
 		"the mode in the name": {`{"cniVersion":"0.3.0","name":"Transparent","type":"sdnbridge",` + caps + `}`, want{inspect.CNIConf, "Transparent", "v2", inspect.Accept, nil}},
+		"the mode in its key":  {`{"cniVersion":"1.0.0","name":"lake","type":"win-bridge","mode":"L2Tunnel",` + caps + `}`, want{inspect.CNIConf, "L2Tunnel", "v1", inspect.Accept, nil}},
+		"policies under both names": {`{"cniVersion":"1.0.0","name":"transparent","type":"sdnbridge","policies":[` + nat(`{"Type":"ACL","Settings":{"Action":"Allow","Direction":"In"}}`) + `],"AdditionalArgs":[` + nat(`{"Type":"PortMapping","Settings":{"Protocol":6,"InternalPort":80,"ExternalPort":8080}}`) + `],` + caps + `}`,
+			want{inspect.CNIConf, "Transparent", "v2", inspect.Refuse, []string{"error AdditionalArgs[0].value forbidden on Transparent"}}},
 		"a policy that the mode has not": {`{"cniVersion":"0.3.0","name":"transparent","type":"sdnbridge","policies":[` + nat(`{"Type":"PortMapping","Settings":{"Protocol":6,"InternalPort":80,"ExternalPort":8080}}`) + `],` + caps + `}`,
 			want{inspect.CNIConf, "Transparent", "v2", inspect.Refuse, []string{"error policies[0].value forbidden on Transparent"}}},
 		// containerd's script wrote 32 less the length, microsoft/windows-container-networking#69.
