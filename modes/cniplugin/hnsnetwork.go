@@ -17,8 +17,8 @@ import (
 // hnsNetwork, or in ipam.subnet and ipam.routes of an ipam object without a type,
 // as Microsoft's plugins nat and sdnbridge read them. What is zero is not said.
 type HNSNetwork struct {
-	// Subnets and Gateways are as in [modes.NetworkIntent]; host bits of Subnets
-	// are cleared.
+	// Subnets and Gateways are as in [modes.NetworkIntent]. Host bits in a subnet
+	// are an error: HNS takes none, and more often than not the length is wrong.
 	Subnets  []netip.Prefix
 	Gateways []netip.Addr
 	// Adapter is the name of the node's adapter; ProviderAddress chooses it by
@@ -71,7 +71,7 @@ func (p *configParser) hnsNetworkMembers(n *HNSNetwork, raw json.RawMessage) {
 		case "subnets":
 			n.subnetPath = path
 			p.texts(path, v, func(at, text string) {
-				if pr, ok := p.prefix(at, text); ok {
+				if pr, ok := p.subnet(at, text); ok {
 					n.Subnets = append(n.Subnets, pr)
 				}
 			})
@@ -147,7 +147,7 @@ func (p *configParser) untypedIPAM(c *Config, n *HNSNetwork) {
 				p.complain(path, text, errors.New("the subnets stand in "+n.subnetPath+" already"))
 				continue
 			}
-			if pr, ok := p.prefix(path, text); ok {
+			if pr, ok := p.subnet(path, text); ok {
 				n.Subnets, n.subnetPath = []netip.Prefix{pr}, path
 			}
 		case "routes":

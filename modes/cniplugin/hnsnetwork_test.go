@@ -33,7 +33,7 @@ func TestNetworkIsMade(t *testing.T) {
 		// containerd/nerdctl#5157: gateway in place of gw, and an empty type.
 		{"nat, as nerdctl writes it", modes.NAT, `"master": "Ethernet", "ipam": {"type": "", "subnet": "10.4.0.0/24", "routes": [{"gateway": "10.4.0.1"}]}`,
 			"10.4.0.0/24", "10.4.0.1", "10.4.0.1", "", 0},
-		{"nat, another gateway and host bits", modes.NAT, `"ipam": {"subnet": "10.4.0.77/24", "routes": [{"gw": "10.4.0.254", "dst": "0.0.0.0/0"}]}`,
+		{"nat, another gateway", modes.NAT, `"ipam": {"subnet": "10.4.0.0/24", "routes": [{"gw": "10.4.0.254", "dst": "0.0.0.0/0"}]}`,
 			"10.4.0.0/24", "10.4.0.254", "10.4.0.254", "", 0},
 		{"l2bridge, led by the subnet's gateway", modes.L2Bridge, `"master": "Ethernet", "ipam": {"subnet": "192.168.1.0/24", "routes": [{"gw": "192.168.1.1"}]}`,
 			"192.168.1.0/24", "192.168.1.1", "192.168.1.1", "Ethernet", 0},
@@ -204,7 +204,7 @@ func TestDrift(t *testing.T) {
 		{"as it is", modes.NAT, `"ipam": {"subnet": "172.30.0.0/20", "routes": [{"GW": "172.30.0.1"}]}`, nil},
 		{"of the gateway nothing is said", modes.NAT, `"ipam": {"subnet": "172.30.0.0/20"}`, nil},
 		{"subnet", modes.NAT, `"ipam": {"subnet": "10.4.0.0/24", "routes": [{"GW": "10.4.0.1"}]}`, []string{"ipam.subnet", "10.4.0.0/24", "172.30.0.0/20"}},
-		{"length, as containerd's script gets it wrong", modes.NAT, `"ipam": {"subnet": "172.30.0.0/12", "routes": [{"GW": "172.30.0.1"}]}`,
+		{"length", modes.NAT, `"ipam": {"subnet": "172.16.0.0/12", "routes": [{"GW": "172.30.0.1"}]}`,
 			[]string{"172.16.0.0/12", "172.30.0.0/20"}},
 		{"gateway", modes.NAT, `"ipam": {"subnet": "172.30.0.0/20", "routes": [{"GW": "172.30.0.9"}]}`, []string{"172.30.0.9", "172.30.0.1"}},
 		// microsoft/hcsshim#786: a live network gets no second subnet.
@@ -250,7 +250,7 @@ func TestDriftKeep(t *testing.T) {
 	n.plugin.IPAM = nil
 	p := n.pod("sbx-01")
 	keep := `"hnsNetwork": {"drift": "keep"}`
-	res, err := p.add(keep, `"ipam": {"subnet": "172.30.0.0/12", "routes": [{"GW": "172.30.0.1"}]}`)
+	res, err := p.add(keep, `"ipam": {"subnet": "172.16.0.0/12", "routes": [{"GW": "172.30.0.1"}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,6 +287,9 @@ func TestBadHNSNetwork(t *testing.T) {
 		{modes.NAT, `"ipam": {"subnet": "10.4.0.0/33", "routes": [{"gw": "10.4.0.1", "gateway": "10.4.0.2"}, {"gw": "nope"}]}`,
 			[]string{"ipam.routes[0]", "ipam.routes[1].gw", "ipam.subnet"}},
 		{modes.NAT, `"ipam": {"subnet": "10.4.0.0/24", "routes": [{"gw": "10.9.0.1"}]}`, []string{"ipam.routes"}},
+		// containerd's script writes 32 minus the length.
+		{modes.NAT, `"ipam": {"subnet": "172.27.0.0/12", "routes": [{"GW": "172.27.0.1"}]}`, []string{"ipam.subnet"}},
+		{modes.NAT, `"ipam": {}, "hnsNetwork": {"subnets": ["10.4.0.7/24"]}`, []string{"hnsNetwork.subnets[0]"}},
 		{modes.NAT, `"ipam": {}, "hnsNetwork": {"vni": 4096, "gateways": ["10.4.0.1"]}`, []string{"hnsNetwork.gateways[0]", "hnsNetwork.vni"}},
 		// moby/libnetwork#1843: what Linux takes by default.
 		{modes.Overlay, `"hnsNetwork": {"subnets": ["10.60.4.0/24"], "vni": 1}`, []string{"hnsNetwork.vni"}},

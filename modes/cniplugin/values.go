@@ -133,6 +133,17 @@ func (p *configParser) prefix(path, text string) (netip.Prefix, bool) {
 	return pr.Masked(), true
 }
 
+// subnet reads the prefix of a subnet, which has no host bits. Scripts that
+// subtract the length from 32 write 172.27.0.0/12 for 172.27.0.0/20.
+func (p *configParser) subnet(path, text string) (netip.Prefix, bool) {
+	pr, ok := p.prefix(path, text)
+	if a, err := netip.ParsePrefix(text); ok && err == nil && a != pr {
+		p.complain(path, text, fmt.Errorf("has host bits; the subnet of that length is %s", pr))
+		return netip.Prefix{}, false
+	}
+	return pr, ok
+}
+
 // runtime reads runtimeConfig: the arguments of the capabilities that the
 // configuration declares. One that this plugin cannot serve is an error, since
 // the pod would run without what it asked for.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
@@ -64,7 +65,9 @@ func (r *Report) reserved(c *conf, h *ipam.HostLocal, place func(string) string)
 // type: the subnet of the HNS network, and the gateway from its routes.
 func (r *Report) untyped(c *conf, i members, place func(string) string, most modes.Severity) {
 	text := i.text("subnet")
-	if text == "" {
+	known := func(f Finding) bool { return f.Path == place("ipam.subnet") } // by the plugin's own reader
+	if text == "" || slices.ContainsFunc(r.Findings, known) {
+		r.gateways(i["routes"], place, most)
 		return
 	}
 	in := modes.NetworkIntent{Mode: c.mode, Name: c.name}
