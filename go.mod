@@ -10,6 +10,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/rogpeppe/go-internal v1.14.1
 	golang.org/x/sys v0.41.0
+	golang.zx2c4.com/wireguard/windows v0.5.3
 )
 
 require (

@@ -1,0 +1,231 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/modes"
+	"github.com/hnskit/hnskit/modes/node/hostnet"
+)
+
+// network makes the network or sees to it that it is as planned.
+func (e *ensurer) network(ctx context.Context, s *Step) error {
+	want := *e.plan.Network.Network
+	want.Policies = slices.Concat(want.Policies, e.plan.Network.AddPolicies)
+	if e.state.Adapter != "" { // as Windows spells it
+		want.Policies = slices.DeleteFunc(want.Policies, func(p hns.NetworkPolicy) bool {
+			_, named := p.(hns.NetAdapterName)
+			return named
+		})
+		want.Policies = append(want.Policies, hns.NetAdapterName{Name: e.state.Adapter})
+	}
+	opts := &hns.EnsureOptions{DryRun: e.opts.DryRun, Drift: e.opts.Drift, Patient: e.opts.Patient}
+	n, d, err := e.client.Networks.Ensure(ctx, &want, opts)
+	if e.opts.Drift == hns.DriftRecreate && errors.Is(err, hns.ErrDrift) && errors.Is(err, hns.ErrInUse) {
+		var freed bool
+		if freed, err = e.freeNetwork(ctx, d.ID, err); freed {
+			s.Action = hns.ActionRecreate
+			s.Differences = d.Differences
+			if e.opts.DryRun {
+				e.state.Network = n
+				return nil
+			}
+			n, d, err = e.client.Networks.Ensure(ctx, &want, opts)
+		}
+	}
+	s.Action, s.Differences = d.Action, d.Differences
+	if s.Action == "" {
+		s.Action = hns.ActionKeep // it failed before it could decide
+	}
+	e.state.Network = n
+	return err
+}
+
+// freeNetwork deletes the node's own endpoint if nothing else is on the network,
+// so that the network can be made anew; else it returns the refusal.
+func (e *ensurer) freeNetwork(ctx context.Context, id hns.ID, refused error) (bool, error) {
+	if e.plan.HostEndpoint == nil {
+		return false, refused
+	}
+	var users []*hns.Endpoint
+	err := e.patiently(ctx, func() (err error) {
+		users, err = e.client.Endpoints.OfNetwork(ctx, id)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, u := range users {
+		if u.Name != e.plan.HostEndpoint.Name || !u.Namespace.IsZero() {
+			return false, refused
+		}
+	}
+	if e.opts.DryRun {
+		return true, nil
+	}
+	for _, u := range users {
+		err := e.patiently(ctx, func() error { return e.client.Endpoints.Delete(ctx, u.ID) })
+		if err != nil && !errors.Is(err, hns.ErrNotFound) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// address waits for the node's address on the network, and for the adapter that
+// has it now.
+func (e *ensurer) address(ctx context.Context, s *Step) error {
+	m := e.plan.Description.Mode
+	if m == modes.NAT || e.state.Network == nil {
+		s.Action = ""
+		return nil
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, e.opts.Wait, fmt.Errorf("%w: waited %s", context.DeadlineExceeded, e.opts.Wait))
+	defer cancel()
+	id := e.state.Network.ID
+	var err error
+	if m == modes.Overlay {
+		e.state.Address, err = e.client.Networks.WaitProviderAddress(wait, id)
+	} else {
+		e.state.Address, err = e.client.Networks.WaitManagementIP(wait, id)
+	}
+	if err != nil {
+		return err
+	}
+	if m == modes.Overlay {
+		if err := e.waitDRMAC(wait); err != nil {
+			return err
+		}
+	}
+	if err := e.checkAddress(s); err != nil {
+		return err
+	}
+	if _, err := e.adapterWith(wait, hostnetHas(e.state.Address), fmt.Sprintf("has the node's address %s", e.state.Address)); err != nil {
+		return err
+	}
+	return e.hostChanges(ctx)
+}
+
+// waitDRMAC waits for the MAC address of the distributed router, and keeps the
+// network as it is then.
+func (e *ensurer) waitDRMAC(ctx context.Context) error {
+	var wait time.Duration
+	for {
+		n, err := e.client.Networks.ByID(ctx, e.state.Network.ID)
+		switch {
+		case err == nil:
+			e.state.Network = n
+			for _, p := range hns.PoliciesOf[hns.DRMACAddress](n.Policies) {
+				e.state.DRMAC = p.Address
+				return nil
+			}
+		case ctx.Err() == nil && !errors.Is(err, hns.ErrUnavailable):
+			return err
+		}
+		if err := pause(ctx, &wait); err != nil {
+			return fmt.Errorf("%w: network %q has no DrMacAddress: %w", modes.ErrNotReady, e.state.Network.Name, err)
+		}
+	}
+}
+
+// checkAddress finds a network that sits on another adapter than the node's
+// address: the other nodes would not reach it.
+func (e *ensurer) checkAddress(s *Step) error {
+	want := e.plan.Description.nodeAddress(e.state.Address.Is4())
+	if !want.IsValid() || want == e.state.Address {
+		return nil
+	}
+	diff := hns.Difference{Path: "ManagementIP", Want: want.String(), Got: e.state.Address.String()}
+	s.Differences = append(s.Differences, diff)
+	if e.opts.Drift == hns.DriftKeep {
+		return nil
+	}
+	s.Action = hns.ActionRefuse
+	n := e.state.Network
+	return &hns.DriftError{Kind: hns.KindNetwork, Ref: fmt.Sprintf("%q", n.Name), ID: n.ID, Differences: []hns.Difference{diff}}
+}
+
+// hostChanges compares the host with what it was before the network was made.
+func (e *ensurer) hostChanges(ctx context.Context) error {
+	if e.before == nil {
+		return nil
+	}
+	after, err := hostnet.Take(ctx, e.host)
+	if err != nil {
+		return err
+	}
+	e.state.HostChanges = hostnet.Compare(*e.before, after)
+	for _, c := range e.state.HostChanges {
+		if c.Loss != hostnet.AddressMoved && e.opts.Logger != nil {
+			e.opts.Logger.WarnContext(ctx, "host changed as the network was made", "network", e.plan.Description.Name, "change", c.String())
+		}
+	}
+	return nil
+}
+
+// hostEndpoint makes and attaches the node's own endpoint. One on a network that
+// is gone, or with another address, is a leftover of ours and is made anew
+// (flannel-io/flannel#1391, flannel-io/flannel#1423).
+func (e *ensurer) hostEndpoint(ctx context.Context, s *Step) error {
+	if e.plan.HostEndpoint == nil {
+		s.Action = ""
+		return nil
+	}
+	if e.opts.DryRun && slices.ContainsFunc(e.state.Steps, func(s Step) bool { return s.Action == hns.ActionCreate || s.Action == hns.ActionRecreate }) {
+		s.Action = hns.ActionCreate
+		return nil
+	}
+	want := *e.plan.HostEndpoint
+	want.Network = e.state.Network.ID
+	got, d, err := e.client.Endpoints.EnsureHost(ctx, &want, &hns.EnsureOptions{DryRun: e.opts.DryRun, Drift: hns.DriftRecreate, Patient: e.opts.Patient})
+	s.Action, s.Differences = d.Action, d.Differences
+	if s.Action == "" {
+		s.Action = hns.ActionKeep
+	}
+	e.state.HostEndpoint = got
+	return err
+}
+
+// forwarding lets the node pass the pods' packets on: between its own endpoint
+// and the adapter that leads to the other nodes.
+func (e *ensurer) forwarding(ctx context.Context, s *Step) error {
+	if e.plan.HostEndpoint == nil {
+		s.Action = ""
+		return nil
+	}
+	if e.opts.DryRun && slices.ContainsFunc(e.state.Steps, func(s Step) bool { return changes(s.Action) }) {
+		s.Action = hns.ActionRepair // the adapters are yet to be made
+		return nil
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, e.opts.Wait, fmt.Errorf("%w: waited %s", context.DeadlineExceeded, e.opts.Wait))
+	defer cancel()
+	for _, a := range e.plan.HostEndpoint.Addresses() {
+		family := hostnet.FamilyOf(a)
+		own, err := e.adapterWith(wait, hostnetHas(a), fmt.Sprintf("has the address %s of the node's endpoint", a))
+		if err != nil {
+			return err
+		}
+		out, err := e.adapterWith(wait, hostnetHas(e.state.Address), fmt.Sprintf("has the node's address %s", e.state.Address))
+		if err != nil {
+			return err
+		}
+		for _, adapter := range []hostnet.Adapter{own, out} {
+			if adapter.Forwards(family) {
+				continue
+			}
+			s.Action = hns.ActionRepair
+			s.Differences = append(s.Differences, hns.Difference{Path: fmt.Sprintf("%s forwarding of %q", family, adapter.Name), Want: "on", Got: "off"})
+			if e.opts.DryRun {
+				continue
+			}
+			if err := e.host.SetForwarding(ctx, adapter.Index, family, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
