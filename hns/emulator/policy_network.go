@@ -142,15 +142,18 @@ func findSet(ps []policy, id string) int {
 // addNetworkPolicies returns old and ps together, as an Add makes them.
 func addNetworkPolicies(old, ps []policy) ([]policy, error) {
 	out := concat(old, nil)
+	var prefixes map[string]bool // of remote subnets; they are many
 	for _, p := range ps {
 		switch p.kind {
 		case "RemoteSubnetRoute":
-			prefix := p.remoteSubnet().prefix
-			for _, q := range out {
-				if q.kind == p.kind && q.remoteSubnet().prefix == prefix {
-					return nil, failure(hns.CodePolicyExists)
-				}
+			if prefixes == nil {
+				prefixes = remotePrefixes(out)
 			}
+			prefix := p.remoteSubnet().prefix
+			if prefixes[prefix] {
+				return nil, failure(hns.CodePolicyExists)
+			}
+			prefixes[prefix] = true
 		case "HostRoute":
 			if slices.ContainsFunc(out, func(q policy) bool { return q.kind == p.kind }) {
 				continue
@@ -165,6 +168,17 @@ func addNetworkPolicies(old, ps []policy) ([]policy, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// remotePrefixes are the destinations of the RemoteSubnetRoute policies.
+func remotePrefixes(ps []policy) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range ps {
+		if p.kind == "RemoteSubnetRoute" {
+			out[p.remoteSubnet().prefix] = true
+		}
+	}
+	return out
 }
 
 // putSet adds an address set or replaces the values of the one with its id. A

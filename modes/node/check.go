@@ -174,6 +174,10 @@ func (d *Description) checkNode(bad *faults) {
 	if byNode(d.Mode) && !families[true] {
 		bad.add("NodeAddresses", "", "no IPv4 address")
 	}
+	v6 := func(s netip.Prefix) bool { return s.IsValid() && !s.Addr().Is4() }
+	if d.Mode == modes.L2Bridge && !families[false] && slices.ContainsFunc(d.Subnets, v6) {
+		bad.add("NodeAddresses", "", "no IPv6 address, at which the other nodes lead to the IPv6 pod subnet")
+	}
 }
 
 // unicast reports whether a can be the address of a node.

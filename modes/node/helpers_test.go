@@ -50,7 +50,7 @@ func furtherDescriptions() map[string]node.Description {
 	return map[string]node.Description{
 		"l2bridge-dual-stack": {Mode: modes.L2Bridge, Name: "cbr0", Subnets: prefixes("10.244.3.0/24", "fd00:244:0:3::/64"),
 			ClusterCIDRs: prefixes("10.244.0.0/16", "10.245.0.0/16", "fd00:244::/48"), ServiceCIDRs: prefixes("10.96.0.0/12", "fd00:96::/112"),
-			NodeAddresses: addrs("192.0.2.10", "2001:db8::10"), IPMasq: true, NATExceptions: prefixes("192.0.2.0/24"), LinkMTU: 9000},
+			NodeAddresses: addrs("192.0.2.10", "2001:db8::10"), IPMasq: true, NATExceptions: prefixes("192.0.2.0/24"), LinkMTU: 9000, Persistent: true},
 		"l2bridge-subnet-gateway": {Mode: modes.L2Bridge, Name: "azure", GatewayRule: modes.GatewaySubnet, Subnets: prefixes("10.244.3.0/24"),
 			ClusterCIDRs: prefixes("10.244.0.0/16"), NodeAddresses: addrs("192.0.2.10")},
 		"overlay-vni-port": {Mode: modes.Overlay, Name: "fjord", Subnets: prefixes("10.60.4.0/26"), Gateways: addrs("10.60.4.2"),

@@ -22,9 +22,9 @@ type KubeProxy struct {
 	SourceVIP netip.Addr
 	// DSR is direct server return (--enable-dsr).
 	DSR bool
-	// FeatureGates are those that kube-proxy must have on. They are so by
-	// default since Kubernetes 1.33 (WinDSR) and 1.20 (WinOverlay), and some
-	// day will be unknown, so they are not among the arguments.
+	// FeatureGates are those that kube-proxy must have on. They are not among
+	// the arguments: WinOverlay is on by default since Kubernetes 1.20, WinDSR in
+	// later versions, and a gate that a version no longer knows is an error.
 	FeatureGates []string
 }
 

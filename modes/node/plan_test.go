@@ -345,6 +345,9 @@ func TestRefused(t *testing.T) {
 		"node addresses": {change("overlay", func(d *node.Description) {
 			d.NodeAddresses = append(addrs("10.244.3.7", "10.96.0.1", "169.254.3.4", "fe80::1"), netip.Addr{})
 		}), "NodeAddresses[0] NodeAddresses[1] NodeAddresses[1] NodeAddresses[2] NodeAddresses[3] NodeAddresses[4]"},
+		"IPv6 pods without an IPv6 node": {change("l2bridge", func(d *node.Description) {
+			d.Subnets, d.ClusterCIDRs = prefixes("10.244.3.0/24", "fd00:244:0:3::/64"), prefixes("10.244.0.0/16", "fd00:244::/48")
+		}), "NodeAddresses"},
 		"gateway is the node's place": {change("l2bridge", func(d *node.Description) { d.Gateways = addrs("10.244.3.2") }), "Gateways[0]"},
 		"gateway of another subnet":   {change("overlay", func(d *node.Description) { d.Gateways = addrs("10.1.1.1") }), "Gateways[0]"},
 		"gateway given":               {change("overlay", func(d *node.Description) { d.GatewayRule = modes.GatewayGiven }), "GatewayRule"},

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 )
 
+// What an error means, for errors.Is.
 var (
 	// ErrExists: the route is there already.
 	ErrExists = errors.New("already exists")

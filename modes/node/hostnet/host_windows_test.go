@@ -40,7 +40,7 @@ func TestMachine(t *testing.T) {
 	if err := h.AddRoute(ctx, r); err != nil {
 		t.Fatal(err)
 	}
-	defer h.DeleteRoute(ctx, r) //nolint:errcheck // gone as a rule
+	defer h.DeleteRoute(ctx, r) // gone already as a rule
 	if err := h.AddRoute(ctx, r); !errors.Is(err, ErrExists) {
 		t.Errorf("added again: %v", err)
 	}

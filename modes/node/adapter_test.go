@@ -1,0 +1,107 @@
+package node_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/modes/node"
+)
+
+func TestAdapter(t *testing.T) {
+	eth := func(n string, p ...string) emulator.Adapter {
+		return emulator.Adapter{Name: n, Addresses: prefixes(p...)}
+	}
+	two := []emulator.Adapter{eth("Storage", "198.51.100.10/24"), eth("Ethernet", "192.0.2.10/24")}
+	both := []emulator.Adapter{eth("Ethernet", "192.0.2.10/24"), eth("Ethernet 2", "192.0.2.10/24")}
+	nic := emulator.Adapter{Name: "vEthernet (switch)", Addresses: prefixes("192.0.2.10/24"), Virtual: true}
+	glass := descriptions()["transparent"]
+	glass.Adapter, glass.NodeAddresses = "", nil
+	named := descriptions()["overlay"]
+	named.Adapter = "storage"
+	named.NodeAddresses = addrs("198.51.100.10")
+	gone := named
+	gone.Adapter = "Ethernet 7"
+	virtual := named
+	virtual.Adapter, virtual.NodeAddresses = "vEthernet (switch)", addrs("192.0.2.10")
+	tests := []struct {
+		name     string
+		adapters []emulator.Adapter
+		d        node.Description
+		want     string // "" is a refusal
+	}{
+		{"by the node's address", two, descriptions()["overlay"], "Ethernet"},
+		{"by name, in any letter case", two, named, "Storage"},
+		{"no such name", two, gone, ""},
+		{"a vNIC by name", append(two, nic), virtual, ""},
+		{"no such address", two[:1], descriptions()["l2bridge"], ""},
+		{"two have the address", both, descriptions()["l2bridge"], ""},
+		{"an address on a vNIC of somebody else", []emulator.Adapter{eth("Ethernet"), nic}, descriptions()["l2bridge"], ""},
+		{"the only one", two[:1], glass, "Storage"},
+		{"no address is given, and there are two", two, glass, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMachine(t, emulator.Options{Adapters: tt.adapters})
+			s, err := node.Ensure(t.Context(), m.client, m.host, planOf(t, tt.d), nil)
+			if tt.want == "" {
+				if !errors.Is(err, node.ErrAdapter) {
+					t.Errorf("%v", err)
+				}
+				if n, _ := m.client.Networks.List(t.Context()); len(n) > 0 {
+					t.Errorf("made %q all the same", n[0].Name)
+				}
+				return
+			}
+			if err != nil || s.Adapter != tt.want {
+				t.Fatalf("%q, %v", s.Adapter, err)
+			}
+			names := hns.PoliciesOf[hns.NetAdapterName](s.Network.Policies)
+			if len(names) != 1 || names[0].Name != tt.want {
+				t.Errorf("the network is on %v", names)
+			}
+		})
+	}
+}
+
+// TestAdapterBelowVNIC: the first network took the adapter's address to a vNIC,
+// and the second still finds the adapter by it.
+func TestAdapterBelowVNIC(t *testing.T) {
+	m := newMachine(t, emulator.Options{})
+	m.ensure(planOf(t, descriptions()["overlay"]), nil)
+	d := descriptions()["l2bridge"]
+	d.Subnets = prefixes("10.244.9.0/24")
+	if s := m.ensure(planOf(t, d), nil); s.Adapter != "Ethernet" || s.Address != addr("192.0.2.10") {
+		t.Errorf("%q, %s", s.Adapter, s.Address)
+	}
+}
+
+// TestWrongAdapter: the network is there, on another adapter than the node's
+// address.
+func TestWrongAdapter(t *testing.T) {
+	m := newMachine(t, emulator.Options{Adapters: []emulator.Adapter{
+		{Name: "Storage", Addresses: prefixes("198.51.100.10/24")}, {Name: "Ethernet", Addresses: prefixes("192.0.2.10/24")}}})
+	old := descriptions()["overlay"]
+	old.NodeAddresses = addrs("198.51.100.10")
+	m.ensure(planOf(t, old), nil)
+	p := planOf(t, descriptions()["overlay"])
+	s, err := node.Ensure(t.Context(), m.client, m.host, p, nil)
+	if !errors.Is(err, hns.ErrDrift) || actionsOf(s) != "network refuse" {
+		t.Errorf("%v\n%s", err, stepsOf(s))
+	}
+	if s := m.ensure(p, &node.EnsureOptions{Drift: hns.DriftRecreate}); s.Address != addr("192.0.2.10") {
+		t.Errorf("%s\n%s", s.Address, stepsOf(s))
+	}
+	// The description does not know the address that the network's adapter has.
+	other := descriptions()["overlay"]
+	other.NodeAddresses = addrs("192.0.2.99")
+	s, err = node.Ensure(t.Context(), m.client, m.host, planOf(t, other), nil)
+	if !errors.Is(err, hns.ErrDrift) || actionsOf(s) != "address refuse" || !strings.Contains(err.Error(), "192.0.2.99") {
+		t.Errorf("%v\n%s", err, stepsOf(s))
+	}
+	if s := m.ensure(planOf(t, other), &node.EnsureOptions{Drift: hns.DriftKeep}); len(s.Steps[3].Differences) != 1 {
+		t.Errorf("%s", stepsOf(s))
+	}
+}

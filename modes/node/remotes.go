@@ -1,0 +1,349 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/modes"
+	"github.com/hnskit/hnskit/modes/node/hostnet"
+)
+
+// Remote is another node of the cluster.
+type Remote struct {
+	// Name of the node.
+	Name string
+	// Subnets are its pod subnets, without host bits. Those of a family that
+	// pods of this node do not have are passed over.
+	Subnets []netip.Prefix
+	// Addresses are where it is reached on the physical network: the first of
+	// each family counts.
+	Addresses []netip.Addr
+	// MAC is that of its VTEP on Overlay: the DrMacAddress of a Windows node, the
+	// VXLAN interface's of a Linux node (flannel: VtepMAC). Zero: not known yet.
+	// It means nothing on L2Bridge.
+	MAC hns.MAC
+	// VNI and Port are what the node says about its VXLAN; zero: nothing. They
+	// must be this node's, and zero on L2Bridge.
+	VNI  uint32
+	Port uint16
+	// Err, if set, is why what the node says could not be read. It is skipped
+	// then, like one with faulty values.
+	Err error
+}
+
+// DefaultBatch is how many policies a request to HNS has at most, unless
+// [RemotesOptions] say otherwise.
+const DefaultBatch = 64
+
+// RemotesOptions are the options of [NewRemotes]; nil are the defaults.
+type RemotesOptions struct {
+	// Batch is how many policies a request has at most; zero is [DefaultBatch],
+	// one is one by one as flanneld does it, negative is no bound. Whether HNS
+	// takes several is not proven. So what a request with several should have
+	// done is read back, and one that is refused, or not carried out whole, is
+	// done again one by one; if that works, so is everything from then on.
+	Batch int
+	// Logger, if set, is told of every change, of each node that is found
+	// faulty, once, and when it is well again.
+	Logger *slog.Logger
+	// Counters, if set, count.
+	Counters *Counters
+}
+
+// Remotes leads the pod subnets of the other nodes to them. Make one with
+// [NewRemotes]. It is safe for concurrent use.
+//
+// On Overlay a way is a RemoteSubnetRoute policy of the network, on L2Bridge a
+// route of the node. Ours to change are those whose destination is a part of a
+// cluster CIDR, and not all of it, and which on L2Bridge have a next hop and are
+// on the adapter with the node's address. HNS keeps no owner of policies, nor
+// Windows one of routes, so two agents that do this on one network undo each
+// other's work. Whatever else is there stays.
+type Remotes struct {
+	plan *Plan
+	opts RemotesOptions
+	ways waysOf
+
+	mu     sync.Mutex // held for a whole Reconcile
+	faults map[string]string
+	last   map[string][]netip.Prefix // by node: what it was led by
+}
+
+// waysOf is where the ways are kept.
+type waysOf interface {
+	// read returns the ways that are ours. What apply needs is kept.
+	read(ctx context.Context) ([]found, error)
+	// nextHop says which addresses can be reached directly; nil: it does not
+	// matter.
+	nextHop() func(netip.Addr) bool
+	// apply carries out the changes; failed are those that were refused. An
+	// error says that it stopped.
+	apply(ctx context.Context, changes []change) (failed []*WayError, err error)
+}
+
+// found is a way that is there.
+type found struct {
+	prefix  netip.Prefix
+	address netip.Addr
+	mac     hns.MAC
+	same    func(way) bool
+
+	policy hns.NetworkPolicy // on Overlay, as it was read
+	route  hostnet.Route     // on L2Bridge
+}
+
+// change puts the way to one prefix in place.
+type change struct {
+	prefix netip.Prefix
+	remove []found
+	add    *way // nil: the prefix is led nowhere
+}
+
+// WayError is a way that could not be made or removed.
+type WayError struct {
+	// Node is empty for a way that is to go.
+	Node   string
+	Prefix netip.Prefix
+	Err    error
+}
+
+// Error names node and prefix.
+func (e *WayError) Error() string {
+	if e.Node == "" {
+		return fmt.Sprintf("remove the way to %s: %v", e.Prefix, e.Err)
+	}
+	return fmt.Sprintf("lead %s to node %q: %v", e.Prefix, e.Node, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *WayError) Unwrap() error { return e.Err }
+
+// NewRemotes returns the remotes of a planned node. It does nothing yet. The
+// error, which matches [hns.ErrUnsupported], is for the modes in which others
+// lead to the nodes: the physical network or an SDN controller. host is needed
+// on L2Bridge, client on Overlay.
+func NewRemotes(client *hns.Client, host hostnet.Host, plan *Plan, opts *RemotesOptions) (*Remotes, error) {
+	if plan == nil {
+		return nil, errors.New("node: remotes: no plan")
+	}
+	r := &Remotes{plan: plan, faults: map[string]string{}, last: map[string][]netip.Prefix{}}
+	if opts != nil {
+		r.opts = *opts
+	}
+	d := &plan.Description
+	switch {
+	case d.Mode == modes.Overlay && client != nil:
+		r.ways = &overlayWays{client: client, r: r}
+	case d.Mode == modes.L2Bridge && host != nil:
+		r.ways = &bridgeWays{host: host, r: r}
+	case d.Mode == modes.Overlay || d.Mode == modes.L2Bridge:
+		return nil, fmt.Errorf("node: remotes of network %q: no client or host, which mode %s needs", d.Name, d.Mode)
+	default:
+		return nil, fmt.Errorf("node: remotes of network %q: %w", d.Name, &modes.UnsupportedError{Mode: d.Mode, Path: "Mode",
+			Reason: "the physical network leads to the pods of other nodes"})
+	}
+	return r, nil
+}
+
+// Report is what [Remotes.Reconcile] found and did, in ways: one for each pod
+// subnet. What was added, changed and removed is not counted if it stopped.
+type Report struct {
+	Added, Changed, Removed, Kept int
+	// Held are ways to nodes that are skipped now, left as they were.
+	Held int
+	// Failed are those that were refused; the next Reconcile tries again.
+	Failed []*WayError
+	// Skipped are the faulty nodes, by name.
+	Skipped []Skipped
+}
+
+// String returns "2 added, 1 changed, 0 removed, 7 kept, 0 held, 0 failed, 1 nodes skipped".
+func (r Report) String() string {
+	return fmt.Sprintf("%d added, %d changed, %d removed, %d kept, %d held, %d failed, %d nodes skipped",
+		r.Added, r.Changed, r.Removed, r.Kept, r.Held, len(r.Failed), len(r.Skipped))
+}
+
+// Reconcile makes the ways to other nodes what nodes says: all of them, in any
+// order; this node may be among them. It looks at what is there each time, so it
+// mends what others did, and goes on after a failure or a restart of HNS where it
+// stopped. What is as it should be costs no request but the one that reads.
+//
+// A node with a faulty value is skipped: what leads to it stays as it is, unless
+// another node needs the subnet, and all others go on. Of two nodes that claim one
+// subnet or address the one that is led to already stays, else the first by name.
+//
+// A way that changes is removed and then added, since HNS has one policy for a
+// prefix (flannel-io/flannel#1137).
+//
+// The error is for what stopped it (a network that is not there is
+// [hns.ErrNotFound]: call [Ensure]), and for all of Report.Failed.
+func (r *Remotes) Reconcile(ctx context.Context, nodes []Remote) (Report, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opts.Counters.add(CountReconciles, 1)
+	report, err := r.reconcile(ctx, nodes)
+	for _, f := range report.Failed {
+		err = errors.Join(err, f)
+	}
+	if err != nil {
+		r.opts.Counters.add(CountReconcileFailures, 1)
+		return report, fmt.Errorf("node: remotes of network %q: %w", r.plan.Description.Name, err)
+	}
+	return report, nil
+}
+
+func (r *Remotes) reconcile(ctx context.Context, nodes []Remote) (Report, error) {
+	var report Report
+	there, err := r.ways.read(ctx)
+	if err != nil {
+		return report, err
+	}
+	byPrefix := map[netip.Prefix][]found{}
+	for _, f := range there {
+		byPrefix[f.prefix] = append(byPrefix[f.prefix], f)
+	}
+	a := admission{d: &r.plan.Description, onLink: r.ways.nextHop()}
+	a.admit(nodes, func(w way) bool {
+		return slices.Contains(r.last[w.node], w.prefix) ||
+			slices.ContainsFunc(byPrefix[w.prefix], func(f found) bool { return f.address == w.address })
+	})
+	slices.SortStableFunc(a.skipped, func(x, y Skipped) int { return cmp.Compare(x.Node, y.Node) })
+	report.Skipped = a.skipped
+	r.announce(ctx, a.skipped)
+	r.hold(&a, nodes, byPrefix, &report)
+	changes := diff(a.ways, there, byPrefix, &report)
+	r.remember(a.ways, nodes)
+	if len(changes) == 0 {
+		return report, nil
+	}
+	report.Failed, err = r.ways.apply(ctx, changes)
+	if err == nil {
+		r.count(ctx, changes, &report)
+	}
+	return report, err
+}
+
+// hold takes the ways to skipped nodes out of what is there, so that they stay.
+func (r *Remotes) hold(a *admission, nodes []Remote, byPrefix map[netip.Prefix][]found, report *Report) {
+	skipped := map[string]bool{}
+	for _, s := range a.skipped {
+		if s.Fault != FaultDuplicate { // the other of that name is led to
+			skipped[s.Node] = true
+		}
+	}
+	for _, n := range nodes {
+		if !skipped[n.Name] {
+			continue
+		}
+		for _, p := range slices.Concat(n.Subnets, r.last[n.Name]) {
+			if !p.IsValid() || len(byPrefix[p.Masked()]) == 0 {
+				continue
+			}
+			if _, taken := a.subnets.overlap(p.Masked()); !taken {
+				delete(byPrefix, p.Masked())
+				report.Held++
+			}
+		}
+	}
+}
+
+// diff compares the ways wanted with those there: first what must go, then what
+// changes, then what is new, as a new prefix may overlap an old one.
+func diff(want []way, there []found, byPrefix map[netip.Prefix][]found, report *Report) []change {
+	var changed, added []change
+	wanted := map[netip.Prefix]bool{}
+	for i := range want {
+		w := &want[i]
+		wanted[w.prefix] = true
+		switch is := byPrefix[w.prefix]; {
+		case len(is) == 1 && is[0].same(*w):
+			report.Kept++
+		case len(is) > 0:
+			changed = append(changed, change{w.prefix, is, w})
+		default:
+			added = append(added, change{w.prefix, nil, w})
+		}
+	}
+	var removed []change
+	for _, f := range there {
+		if is := byPrefix[f.prefix]; len(is) > 0 && !wanted[f.prefix] {
+			removed = append(removed, change{f.prefix, is, nil})
+			wanted[f.prefix] = true // once, if there are several
+		}
+	}
+	return slices.Concat(removed, changed, added)
+}
+
+// remember keeps what each node is led by, for when it says nothing sensible.
+func (r *Remotes) remember(ways []way, nodes []Remote) {
+	now := map[string][]netip.Prefix{}
+	for _, w := range ways {
+		now[w.node] = append(now[w.node], w.prefix)
+	}
+	for _, n := range nodes {
+		if _, ok := now[n.Name]; !ok && r.last[n.Name] != nil {
+			now[n.Name] = r.last[n.Name]
+		}
+	}
+	r.last = now
+}
+
+// announce tells of each fault once, and of its end.
+func (r *Remotes) announce(ctx context.Context, skipped []Skipped) {
+	now := map[string]string{}
+	for _, s := range skipped {
+		text := s.Error()
+		if now[s.Node] != "" {
+			text = now[s.Node] + "; " + text // of two nodes with one name
+		}
+		now[s.Node] = text
+		if r.faults[s.Node] == text {
+			continue
+		}
+		r.opts.Counters.add(CountNodesSkipped+string(s.Fault), 1)
+		if r.opts.Logger != nil {
+			r.opts.Logger.WarnContext(ctx, "node skipped", "network", r.plan.Description.Name, "node", s.Node, "fault", string(s.Fault), "error", s.Err.Error())
+		}
+	}
+	for node := range r.faults {
+		if now[node] == "" && r.opts.Logger != nil {
+			r.opts.Logger.InfoContext(ctx, "node no longer skipped", "network", r.plan.Description.Name, "node", node)
+		}
+	}
+	r.faults = now
+}
+
+// count fills the report in for what was carried out.
+func (r *Remotes) count(ctx context.Context, changes []change, report *Report) {
+	for _, c := range changes {
+		if slices.ContainsFunc(report.Failed, func(f *WayError) bool { return f.Prefix == c.prefix }) {
+			continue
+		}
+		n, what := &report.Added, "way added"
+		switch {
+		case c.add == nil:
+			n, what = &report.Removed, "way removed"
+		case len(c.remove) > 0:
+			n, what = &report.Changed, "way changed"
+		}
+		*n++
+		if r.opts.Logger == nil {
+			continue
+		}
+		attrs := []any{"network", r.plan.Description.Name, "subnet", c.prefix.String()}
+		if c.add != nil {
+			attrs = append(attrs, "node", c.add.node, "address", c.add.address.String())
+		}
+		r.opts.Logger.InfoContext(ctx, what, attrs...)
+	}
+	r.opts.Counters.add(CountRoutesAdded, report.Added)
+	r.opts.Counters.add(CountRoutesChanged, report.Changed)
+	r.opts.Counters.add(CountRoutesRemoved, report.Removed)
+}

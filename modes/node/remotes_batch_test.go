@@ -1,0 +1,155 @@
+package node_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/modes/node"
+)
+
+// many are nodes 11 to 10+n.
+func many(n int) []node.Remote {
+	var out []node.Remote
+	for i := range n {
+		out = append(out, remote(11+i))
+	}
+	return out
+}
+
+// TestRequests counts what reconciling asks of HNS.
+func TestRequests(t *testing.T) {
+	for _, tt := range []struct {
+		batch                  int
+		fill, still, one, gone string
+	}{
+		// Several policies are read back.
+		{-1, "map[list:2 modify:1]", "map[list:1]", "map[list:1 modify:2]", "map[list:2 modify:1]"},
+		{0, "map[list:2 modify:2]", "map[list:1]", "map[list:1 modify:2]", "map[list:2 modify:2]"},
+		{1, "map[list:1 modify:100]", "map[list:1]", "map[list:1 modify:2]", "map[list:1 modify:100]"},
+	} {
+		c := newCluster(t, "overlay", tt.batch, nil)
+		nodes := many(100)
+		check := func(what, want string, now []node.Remote) {
+			if got := fmt.Sprint(c.requests(func() { c.reconcile(now...) })); got != want {
+				t.Errorf("batch %d, %s: %s, want %s", tt.batch, what, got, want)
+			}
+		}
+		check("from empty", tt.fill, nodes)
+		check("nothing to do", tt.still, nodes)
+		nodes[50].MAC[1] = 0xff
+		check("one changes", tt.one, nodes)
+		check("all go", tt.gone, nil)
+	}
+}
+
+// TestBatchRefused: an HNS that takes one policy in a request. It is tried with
+// several once.
+func TestBatchRefused(t *testing.T) {
+	c := newCluster(t, "overlay", 0, func(b hns.Backend) hns.Backend {
+		return backendFunc(func(r hns.Request) (hns.Response, error) {
+			if policiesIn(r) > 1 {
+				return hns.Response{}, &hns.BackendError{Code: hns.CodeInvalidJSON}
+			}
+			return b.Do(r)
+		})
+	})
+	if got := c.reconcile(many(5)...); got.Added != 5 {
+		t.Error(got)
+	}
+	if n := len(c.ways()); n != 5 {
+		t.Errorf("%d ways", n)
+	}
+	if got := c.reconcile(); got.Removed != 5 {
+		t.Error(got)
+	}
+	c.wantWays("all gone")
+	if n := c.counters.Snapshot()[node.CountBatchesRefused]; n != 1 {
+		t.Errorf("%d batches were tried", n)
+	}
+}
+
+// TestBatchCutShort: an HNS that carries out the first policy of a request alone,
+// and says that all is well.
+func TestBatchCutShort(t *testing.T) {
+	c := newCluster(t, "overlay", 0, func(b hns.Backend) hns.Backend {
+		return backendFunc(func(r hns.Request) (hns.Response, error) {
+			if policiesIn(r) > 1 {
+				var doc struct {
+					RequestType, ResourceType string
+					Settings                  struct{ Policies []json.RawMessage }
+				}
+				if err := json.Unmarshal(r.Document, &doc); err != nil {
+					return hns.Response{}, err
+				}
+				doc.Settings.Policies = doc.Settings.Policies[:1]
+				r.Document, _ = json.Marshal(doc)
+			}
+			return b.Do(r)
+		})
+	})
+	if got := c.reconcile(many(5)...); got.Added != 5 || len(c.ways()) != 5 {
+		t.Errorf("%s, %d ways", got, len(c.ways()))
+	}
+	c.reconcile()
+	c.wantWays("all gone")
+	if n := c.counters.Snapshot()[node.CountBatchesRefused]; n != 1 {
+		t.Errorf("%d batches were tried", n)
+	}
+}
+
+// TestOnePolicyRefused: HNS refuses the policy of one node; all others go on, and
+// requests go on to have several.
+func TestOnePolicyRefused(t *testing.T) {
+	c := newCluster(t, "overlay", 0, nil)
+	remove := c.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Times: -1, Code: hns.CodeInvalidPolicy,
+		Match: func(r hns.Request) bool { return strings.Contains(string(r.Document), "10.244.13.0/24") }})
+	report, err := c.remotes.Reconcile(t.Context(), many(5))
+	var we *node.WayError
+	if !errors.As(err, &we) || we.Node != "node-013" || !errors.Is(err, hns.ErrInvalidPolicy) || report.Added != 4 || len(report.Failed) != 1 || len(c.ways()) != 4 {
+		t.Fatalf("%s, %v", report, err)
+	}
+	// It alone is tried again.
+	if calls := c.requests(func() { _, err = c.remotes.Reconcile(t.Context(), many(5)) }); err == nil || calls["modify"] > 2 {
+		t.Errorf("%v, %v", calls, err)
+	}
+	remove()
+	if got := c.reconcile(many(9)...); got.Added != 5 {
+		t.Error(got)
+	}
+	if calls := c.requests(func() { c.reconcile() }); calls["modify"] != 1 {
+		t.Errorf("%v: one by one", calls)
+	}
+}
+
+// TestLostAnswers: requests fail after their effect, or another program is
+// faster.
+func TestLostAnswers(t *testing.T) {
+	for _, code := range []hns.Code{hns.CodePolicyExists, hns.CodePolicyNotFound, hns.CodeInvalidParameter} {
+		for _, batch := range []int{0, 1} {
+			c := newCluster(t, "overlay", batch, nil)
+			c.reconcile(remote(7), remote(8))
+			c.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Kind: hns.KindNetwork, Code: code, After: true, Times: 2})
+			c.reconcile(with(remote(7), func(r *node.Remote) { r.MAC[1]++ }), remote(9))
+			c.wantWays(code.String(), "10.244.7.0/24 192.0.2.7 4E-0B-00-00-00-07", way9)
+		}
+	}
+}
+
+// TestStopsWhenDown: no request is sent to a service that is down.
+func TestStopsWhenDown(t *testing.T) {
+	c := newCluster(t, "overlay", 1, nil)
+	c.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Nth: 3, Times: -1, Code: hns.CodeRPCUnavailable})
+	var err error
+	calls := c.requests(func() { _, err = c.remotes.Reconcile(t.Context(), many(50)) })
+	if !errors.Is(err, hns.ErrUnavailable) || calls["modify"] != 3 {
+		t.Errorf("%v, %v", calls, err)
+	}
+	if n := c.counters.Snapshot()[node.CountReconcileFailures]; n != 1 {
+		t.Errorf("%d failures", n)
+	}
+}

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/hnskit/hnskit/modes/node/hostnet"
+)
+
+// bridgeWays are routes of the node over its own link.
+type bridgeWays struct {
+	host hostnet.Host
+	r    *Remotes
+
+	links map[hostnet.Family]hostnet.Adapter // as they were read
+}
+
+// nextHop allows addresses on the link of the adapter.
+func (b *bridgeWays) nextHop() func(netip.Addr) bool {
+	return func(a netip.Addr) bool {
+		link, ok := b.links[hostnet.FamilyOf(a)]
+		return ok && link.OnLink(a)
+	}
+}
+
+func (b *bridgeWays) read(ctx context.Context) ([]found, error) {
+	d := &b.r.plan.Description
+	adapters, err := b.host.Adapters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.links = map[hostnet.Family]hostnet.Adapter{}
+	for _, a := range d.NodeAddresses {
+		i := slices.IndexFunc(adapters, hostnetHas(a))
+		if i < 0 {
+			return nil, fmt.Errorf("%w: none has the node's address %s (there are %s)", ErrAdapter, a, describe(adapters))
+		}
+		b.links[hostnet.FamilyOf(a)] = adapters[i]
+	}
+	routes, err := b.host.Routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []found
+	for _, rt := range routes {
+		link, ok := b.links[hostnet.FamilyOf(rt.Destination.Addr())]
+		if !ok || !rt.Static || rt.OnLink() || rt.Interface != link.Index || !owned(d, rt.Destination) {
+			continue
+		}
+		out = append(out, found{prefix: rt.Destination, address: rt.NextHop, route: rt, same: func(w way) bool { return rt.NextHop == w.address }})
+	}
+	return out, nil
+}
+
+// apply makes one call for each route. The system takes them one by one.
+func (b *bridgeWays) apply(ctx context.Context, changes []change) ([]*WayError, error) {
+	var failed []*WayError
+	for _, c := range changes {
+		err := b.one(ctx, c)
+		if ctx.Err() != nil {
+			return failed, err
+		}
+		if err != nil {
+			e := &WayError{Prefix: c.prefix, Err: err}
+			if c.add != nil {
+				e.Node = c.add.node
+			}
+			failed = append(failed, e)
+		}
+	}
+	return failed, nil
+}
+
+func (b *bridgeWays) one(ctx context.Context, c change) error {
+	for _, f := range c.remove {
+		if c.add != nil && f.same(*c.add) {
+			continue // one of several
+		}
+		if err := b.host.DeleteRoute(ctx, f.route); err != nil && !errors.Is(err, hostnet.ErrNotFound) {
+			return err
+		}
+	}
+	if c.add == nil {
+		return nil
+	}
+	rt := hostnet.Route{Destination: c.prefix, NextHop: c.add.address, Interface: b.links[hostnet.FamilyOf(c.prefix.Addr())].Index}
+	if err := b.host.AddRoute(ctx, rt); err != nil && !errors.Is(err, hostnet.ErrExists) {
+		return err
+	}
+	return nil
+}
