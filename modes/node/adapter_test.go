@@ -78,6 +78,17 @@ func TestAdapterBelowVNIC(t *testing.T) {
 	}
 }
 
+// TestAdapterByMAC: somebody has called the vNIC something else.
+func TestAdapterByMAC(t *testing.T) {
+	mac := hns.MAC{2, 0, 0, 0, 0, 1}
+	m := newMachine(t, emulator.Options{Adapters: []emulator.Adapter{
+		{Name: "Storage", MAC: hns.MAC{2, 0, 0, 0, 0, 2}}, {Name: "Ethernet", MAC: mac},
+		{Name: "vEthernet (switch)", MAC: mac, Virtual: true, Addresses: prefixes("192.0.2.10/24")}}})
+	if s := m.ensure(planOf(t, descriptions()["l2bridge"]), &node.EnsureOptions{DryRun: true}); s.Adapter != "Ethernet" {
+		t.Errorf("%q", s.Adapter)
+	}
+}
+
 // TestWrongAdapter: the network is there, on another adapter than the node's
 // address.
 func TestWrongAdapter(t *testing.T) {

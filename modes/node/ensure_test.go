@@ -123,6 +123,35 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// TestPodWithOurName: an endpoint that has the name of the node's own and is in a
+// pod's namespace keeps the network from being made anew.
+func TestPodWithOurName(t *testing.T) {
+	ctx := t.Context()
+	old := descriptions()["l2bridge"]
+	old.Subnets = prefixes("10.244.8.0/24")
+	m := newMachine(t, emulator.Options{})
+	s := m.ensure(planOf(t, old), nil)
+	if err := m.client.Endpoints.Delete(ctx, s.HostEndpoint.ID); err != nil {
+		t.Fatal(err)
+	}
+	ns, err := m.client.Namespaces.Create(ctx, &hns.Namespace{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, err := m.client.Endpoints.Create(ctx, &hns.Endpoint{Name: "cbr0_ep", Network: s.Network.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.client.Namespaces.AddEndpoint(ctx, ns.ID, pod.ID); err != nil {
+		t.Fatal(err)
+	}
+	text := m.text()
+	_, err = node.Ensure(ctx, m.client, m.host, planOf(t, descriptions()["l2bridge"]), &node.EnsureOptions{Drift: hns.DriftRecreate})
+	if !errors.Is(err, hns.ErrInUse) || m.text() != text {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestHostEndpointLeftovers: an old "<network>_ep" stood in the way of a restart
 // until it was deleted by hand (flannel-io/flannel#1391, #1423, #1112).
 func TestHostEndpointLeftovers(t *testing.T) {

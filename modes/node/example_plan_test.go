@@ -3,6 +3,8 @@ package node_test
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -71,4 +73,57 @@ func ExampleCheckSubnetEnv() {
 	fmt.Println(node.CheckSubnetEnv(env, network))
 	// Output:
 	// node: subnet.env of network "cbr0": FLANNEL_SUBNET: "10.244.8.1/24": is not a subnet of HNS network "cbr0", which has 10.244.3.0/24
+}
+
+// The files come last: container runtimes call the node ready when the CNI
+// configuration is there.
+func ExamplePlan_WriteConflist() {
+	dir, err := os.MkdirTemp("", "node")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	plan, err := node.Description{Mode: modes.NAT, Name: "nat", Subnets: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/24")}, IPMasq: true}.Plan()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	path := filepath.Join(dir, "net.d", "10-nat.conflist")
+	fmt.Println(plan.WriteConflist(path))
+	text, err := os.ReadFile(path)
+	fmt.Println(err)
+	fmt.Print(string(text))
+	// There are no cluster CIDRs, so there is nothing for flannel's plugin.
+	fmt.Println(plan.SubnetEnv == nil)
+	// Output:
+	// <nil>
+	// <nil>
+	// {
+	//   "cniVersion": "1.0.0",
+	//   "name": "nat",
+	//   "plugins": [
+	//     {
+	//       "type": "nat",
+	//       "apiVersion": 2,
+	//       "capabilities": {
+	//         "dns": true,
+	//         "portMappings": true
+	//       },
+	//       "mtu": 1500,
+	//       "ipam": {
+	//         "type": "host-local",
+	//         "ranges": [
+	//           [
+	//             {
+	//               "subnet": "172.30.0.0/24",
+	//               "gateway": "172.30.0.1"
+	//             }
+	//           ]
+	//         ]
+	//       }
+	//     }
+	//   ]
+	// }
+	// true
 }

@@ -285,6 +285,20 @@ func checkTwice(t *testing.T, d node.Description, p *node.Plan) {
 	}
 }
 
+// TestSourceVIP: without being told, the plan takes what nobody else has.
+func TestSourceVIP(t *testing.T) {
+	d := descriptions()["overlay"]
+	d.Gateways = addrs("10.244.3.2")
+	d.Reserved = []ipam.Reservation{{Address: addr("10.244.3.3"), Reason: "a router"}}
+	if p := planOf(t, d); p.KubeProxy.SourceVIP != addr("10.244.3.4") {
+		t.Errorf("%s", p.KubeProxy.SourceVIP)
+	}
+	d.SourceVIP = addr("10.244.3.77")
+	if p := planOf(t, d); p.KubeProxy.SourceVIP != d.SourceVIP {
+		t.Errorf("%s", p.KubeProxy.SourceVIP)
+	}
+}
+
 // TestWriteConflist replaces what is there.
 func TestWriteConflist(t *testing.T) {
 	p := planOf(t, descriptions()["overlay"])
@@ -348,20 +362,21 @@ func TestRefused(t *testing.T) {
 		"IPv6 pods without an IPv6 node": {change("l2bridge", func(d *node.Description) {
 			d.Subnets, d.ClusterCIDRs = prefixes("10.244.3.0/24", "fd00:244:0:3::/64"), prefixes("10.244.0.0/16", "fd00:244::/48")
 		}), "NodeAddresses"},
-		"gateway is the node's place": {change("l2bridge", func(d *node.Description) { d.Gateways = addrs("10.244.3.2") }), "Gateways[0]"},
-		"gateway of another subnet":   {change("overlay", func(d *node.Description) { d.Gateways = addrs("10.1.1.1") }), "Gateways[0]"},
-		"gateway given":               {change("overlay", func(d *node.Description) { d.GatewayRule = modes.GatewayGiven }), "GatewayRule"},
-		"node's endpoint on Overlay":  {change("overlay", func(d *node.Description) { d.GatewayRule = modes.GatewayHostEndpoint }), "GatewayRule"},
-		"link too small":              {change("overlay", func(d *node.Description) { d.LinkMTU = 600 }), "LinkMTU"},
-		"DNS":                         {change("l2bridge", func(d *node.Description) { d.DNS.Servers[0], d.DNS.Domain = netip.Addr{}, "a..b" }), "DNS.Servers[0] DNS.Domain"},
-		"DNS without servers":         {change("l2bridge", func(d *node.Description) { d.DNS.Servers, d.DNS.Domain = nil, "a.b" }), "DNS.Servers"},
-		"source VIP elsewhere":        {change("overlay", func(d *node.Description) { d.SourceVIP = addr("10.244.4.2") }), "SourceVIP"},
-		"source VIP is the gateway":   {change("overlay", func(d *node.Description) { d.SourceVIP = addr("10.244.3.1") }), "SourceVIP"},
-		"reserved elsewhere":          {change("nat", func(d *node.Description) { d.Reserved = []ipam.Reservation{{Address: addr("10.1.1.1")}, {}} }), "Reserved[0] Reserved[1]"},
-		"no room for pods":            {change("overlay", func(d *node.Description) { d.Subnets = prefixes("10.244.3.0/30") }), "Subnets"},
-		"NAT of Transparent":          {change("transparent", func(d *node.Description) { d.IPMasq, d.NATExceptions = true, prefixes("10.0.0.0/8") }), "IPMasq NATExceptions[0]"},
-		"no NAT on NAT":               {change("nat", func(d *node.Description) { d.IPMasq, d.DSR = false, true }), "IPMasq DSR"},
-		"exceptions from nothing":     {change("l2bridge", func(d *node.Description) { d.IPMasq, d.NATExceptions = false, prefixes("10.0.0.0/8") }), "NATExceptions[0]"},
+		"node address among other nodes' pods": {change("l2bridge", func(d *node.Description) { d.NodeAddresses = addrs("10.244.9.9") }), "NodeAddresses[0]"},
+		"gateway is the node's place":          {change("l2bridge", func(d *node.Description) { d.Gateways = addrs("10.244.3.2") }), "Gateways[0]"},
+		"gateway of another subnet":            {change("overlay", func(d *node.Description) { d.Gateways = addrs("10.1.1.1") }), "Gateways[0]"},
+		"gateway given":                        {change("overlay", func(d *node.Description) { d.GatewayRule = modes.GatewayGiven }), "GatewayRule"},
+		"node's endpoint on Overlay":           {change("overlay", func(d *node.Description) { d.GatewayRule = modes.GatewayHostEndpoint }), "GatewayRule"},
+		"link too small":                       {change("overlay", func(d *node.Description) { d.LinkMTU = 600 }), "LinkMTU"},
+		"DNS":                                  {change("l2bridge", func(d *node.Description) { d.DNS.Servers[0], d.DNS.Domain = netip.Addr{}, "a..b" }), "DNS.Servers[0] DNS.Domain"},
+		"DNS without servers":                  {change("l2bridge", func(d *node.Description) { d.DNS.Servers, d.DNS.Domain = nil, "a.b" }), "DNS.Servers"},
+		"source VIP elsewhere":                 {change("overlay", func(d *node.Description) { d.SourceVIP = addr("10.244.4.2") }), "SourceVIP"},
+		"source VIP is the gateway":            {change("overlay", func(d *node.Description) { d.SourceVIP = addr("10.244.3.1") }), "SourceVIP"},
+		"reserved elsewhere":                   {change("nat", func(d *node.Description) { d.Reserved = []ipam.Reservation{{Address: addr("10.1.1.1")}, {}} }), "Reserved[0] Reserved[1]"},
+		"no room for pods":                     {change("overlay", func(d *node.Description) { d.Subnets = prefixes("10.244.3.0/30") }), "Subnets"},
+		"NAT of Transparent":                   {change("transparent", func(d *node.Description) { d.IPMasq, d.NATExceptions = true, prefixes("10.0.0.0/8") }), "IPMasq NATExceptions[0]"},
+		"no NAT on NAT":                        {change("nat", func(d *node.Description) { d.IPMasq, d.DSR = false, true }), "IPMasq DSR"},
+		"exceptions from nothing":              {change("l2bridge", func(d *node.Description) { d.IPMasq, d.NATExceptions = false, prefixes("10.0.0.0/8") }), "NATExceptions[0]"},
 		"IPv6 on Overlay": {change("overlay", func(d *node.Description) {
 			d.Subnets, d.ClusterCIDRs = prefixes("10.244.3.0/24", "fd00:244:0:3::/64"), prefixes("10.244.0.0/16", "fd00:244::/48")
 		}), "Subnets[1]"},

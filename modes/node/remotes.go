@@ -49,6 +49,8 @@ type RemotesOptions struct {
 	// takes several is not proven. So what a request with several should have
 	// done is read back, and one that is refused, or not carried out whole, is
 	// done again one by one; if that works, so is everything from then on.
+	// For 1,000 nodes at once that is 18 requests, reads included, against 1,001
+	// one by one; a node that changes costs 3 either way (BenchmarkRemotes).
 	Batch int
 	// Logger, if set, is told of every change, of each node that is found
 	// faulty, once, and when it is well again.

@@ -153,3 +153,37 @@ func TestStopsWhenDown(t *testing.T) {
 		t.Errorf("%d failures", n)
 	}
 }
+
+// TestRace: another program removed what was to be removed. That says nothing
+// about requests with several policies.
+func TestRace(t *testing.T) {
+	c := newCluster(t, "overlay", 0, nil)
+	c.reconcile(many(4)...)
+	c.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Kind: hns.KindNetwork, Code: hns.CodePolicyNotFound})
+	if got := c.reconcile(); got.Removed != 4 {
+		t.Error(got)
+	}
+	c.wantWays("all gone")
+	if calls := c.requests(func() { c.reconcile(many(4)...) }); calls["modify"] != 1 {
+		t.Errorf("%v: one by one", calls)
+	}
+}
+
+// TestOldGoesFirst: a new subnet may overlap an old one, so that is removed
+// before.
+func TestOldGoesFirst(t *testing.T) {
+	c := newCluster(t, "overlay", 1, nil)
+	c.reconcile(with(remote(7), func(r *node.Remote) { r.Subnets = prefixes("10.244.16.0/24") }))
+	c.hns.ResetCalls()
+	c.reconcile(with(remote(7), func(r *node.Remote) { r.Subnets = prefixes("10.244.16.0/22") }))
+	var order []string
+	for _, call := range c.hns.Calls() {
+		var doc struct{ RequestType string }
+		if call.Verb == hns.VerbModify && json.Unmarshal(call.Document, &doc) == nil {
+			order = append(order, doc.RequestType)
+		}
+	}
+	if got := strings.Join(order, " "); got != "Remove Add" {
+		t.Error(got)
+	}
+}

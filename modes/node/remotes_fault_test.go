@@ -118,7 +118,9 @@ func TestHeld(t *testing.T) {
 	}
 	c.wantWays("held", way7, way8)
 	heir := with(remote(9), func(r *node.Remote) { r.Subnets = remote(7).Subnets })
-	c.reconcile(unread, remote(8), heir)
+	if got := c.reconcile(unread, remote(8), heir); got.Held != 0 || got.Changed != 1 {
+		t.Error(got)
+	}
 	c.wantWays("another node has the subnet", "10.244.7.0/24 192.0.2.9 4E-0A-00-00-00-09", way8)
 	c.reconcile(remote(7), remote(8))
 	c.reconcile(remote(8))

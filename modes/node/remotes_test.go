@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -270,6 +271,34 @@ func TestBridgeDualStack(t *testing.T) {
 	}
 	c := &cluster{machine: m, plan: p}
 	c.wantWays("both families", "10.245.7.0/24 192.0.2.7", "fd00:244:0:7::/64 2001:db8::7")
+}
+
+// systemRoutes is a host with routes of the system's own making.
+type systemRoutes struct {
+	hostnet.Host
+	routes []hostnet.Route
+}
+
+func (s systemRoutes) Routes(ctx context.Context) ([]hostnet.Route, error) {
+	out, err := s.Host.Routes(ctx)
+	return append(out, s.routes...), err
+}
+
+func (s systemRoutes) DeleteRoute(_ context.Context, r hostnet.Route) error {
+	return fmt.Errorf("delete %s", r)
+}
+
+// TestSystemRoutesStay: what Windows makes itself is not ours.
+func TestSystemRoutesStay(t *testing.T) {
+	m, p := newMachine(t, emulator.Options{}), planOf(t, descriptions()["l2bridge"])
+	route := hostnet.Route{Destination: netip.MustParsePrefix("10.244.66.0/24"), NextHop: addr("192.0.2.1"), Interface: 1}
+	r, err := node.NewRemotes(nil, systemRoutes{m.host, []hostnet.Route{route}}, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := r.Reconcile(t.Context(), []node.Remote{remote(7)}); err != nil || report.Removed != 0 || report.Added != 1 {
+		t.Errorf("%s, %v", report, err)
+	}
 }
 
 // TestNoLink: the node's address is on no adapter.
