@@ -26,6 +26,7 @@
 //   - modes/cniplugin/flannel: flannel's meta-plugin as a library.
 //   - modes/flows: where a packet goes, and why it does not arrive; the nine flows
 //     of Kubernetes by mode.
+//   - modes/node: everything a node runs on from one description, made and kept.
 //   - modes/inspect: what is wrong with a file.
 //   - ipam: address maths, reserved addresses, host-local's configuration, and
 //     delegation to an IPAM plugin.
