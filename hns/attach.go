@@ -43,13 +43,20 @@ type Attached struct {
 //
 // An endpoint of that name in another namespace that exists is ErrAttached;
 // one on another network is replaced if it is attached to nothing, else
-// ErrAttached; several are ErrAmbiguous.
+// ErrAttached; several are ErrAmbiguous. Of the calls of one Client that are about
+// one name, this and [EndpointService.Ensure], one at a time is carried out: do
+// not call them for the name in Build or Adopt.
 //
 // The endpoint returned is as it was read, but for its Namespace.
 func (c *Client) Attach(ctx context.Context, a Attachment) (*Attached, error) {
 	if err := a.check(); err != nil {
 		return nil, &Error{Op: "attach endpoint", Ref: strconv.Quote(a.Name), Err: err}
 	}
+	unlock, err := c.endpointNames.lock(ctx, a.Name)
+	if err != nil {
+		return nil, &Error{Op: "attach endpoint", Ref: strconv.Quote(a.Name), Err: err}
+	}
+	defer unlock()
 	old, err := c.findOwn(ctx, a)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ type Client struct {
 	allowed map[string]bool
 	slots   chan struct{} // one token per call that HNS has not answered
 
+	endpointNames nameLocks
+
 	versionMu sync.Mutex
 	version   Version // zero until HNS told it
 }
@@ -288,6 +290,11 @@ func (c *Client) writeV1(ctx context.Context, op string, kind Kind, id ID, path 
 
 func zeroID(op string, v Verb, k Kind) error {
 	return &Error{Op: op, Verb: v, Kind: k, Err: &FieldError{Path: "ID", Reason: "the zero GUID names nothing"}}
+}
+
+// nilObject refuses an object that is none.
+func nilObject(op string, v Verb, k Kind) error {
+	return &Error{Op: op, Verb: v, Kind: k, Err: &FieldError{Reason: "nil " + k.String()}}
 }
 
 func idText(id ID) string {

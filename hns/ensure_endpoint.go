@@ -20,6 +20,20 @@ import (
 // is not attached. Several of the name are ErrAmbiguous. It does nothing about a
 // namespace: that is for [Client.Attach]; for the endpoint of the node itself
 // see EnsureHost.
+//
+// HNS takes any number of endpoints of one name. Of the calls of one Client that
+// are about one name, one at a time looks and creates. Other clients and
+// programs are not held off: a call that finds another endpoint of the name
+// beside the one that it has just made takes its own back, unless it has the
+// smaller id and the other one goes, and uses the other. That leaves one, but for
+// calls that hang between their steps.
+//
+// DriftRecreate looks first for what stands in the way of the new endpoint, as
+// far as reading can tell: a network that is gone, an address in none of its
+// subnets or that another endpoint has, an id that is taken. Then the old one
+// stays, and the *[DriftError] says why. If HNS refuses the new one all the same,
+// the old one is put back with its id, address and MAC, and attached to the node
+// again if it was; if that fails too the error is ErrLeftBehind.
 func (s *EndpointService) Ensure(ctx context.Context, want *Endpoint, opts *EnsureOptions) (*Endpoint, Decision, error) {
 	return s.ensure(ctx, want, opts, false)
 }
@@ -49,6 +63,13 @@ func (s *EndpointService) ensure(ctx context.Context, want *Endpoint, opts *Ensu
 	if _, err := document(ctx, s.c, endpointKind, want); err != nil {
 		return nil, d, ensureFailed(KindEndpoint, d.Ref, err)
 	}
+	if !e.opts.DryRun {
+		unlock, err := s.c.endpointNames.lock(ctx, want.Name)
+		if err != nil {
+			return nil, d, ensureFailed(KindEndpoint, d.Ref, err)
+		}
+		defer unlock()
+	}
 	return patiently(ctx, e.opts, func() (*Endpoint, Decision, error) { return e.once(ctx, d) })
 }
 
@@ -61,15 +82,27 @@ func (e endpointEnsurer) once(ctx context.Context, d Decision) (*Endpoint, Decis
 		d.Action = ActionCreate
 		return e.create(ctx, d)
 	case len(found) > 1:
-		return nil, d, ensureFailed(KindEndpoint, d.Ref, fmt.Errorf("%w: %d endpoints have that name", ErrAmbiguous, len(found)))
+		return nil, d, e.ambiguous(found)
 	}
 	return e.settle(ctx, found[0], d)
+}
+
+func (e endpointEnsurer) ambiguous(found []*Endpoint) error {
+	var ids []ID
+	for _, x := range found {
+		ids = append(ids, x.ID)
+	}
+	return ensureFailed(KindEndpoint, strconv.Quote(e.want.Name), fmt.Errorf("%w: %d endpoints have that name: %s", ErrAmbiguous, len(found), joinTexts(ids)))
 }
 
 // create makes the endpoint that is not there.
 func (e endpointEnsurer) create(ctx context.Context, d Decision) (*Endpoint, Decision, error) {
 	if e.opts.DryRun {
-		return nil, d, nil
+		why, err := e.inTheWay(ctx, ID{})
+		if why != nil {
+			err = ensureFailed(KindEndpoint, d.Ref, why)
+		}
+		return nil, d, err
 	}
 	made, err := e.Create(ctx, e.want)
 	if err != nil {
@@ -78,15 +111,25 @@ func (e endpointEnsurer) create(ctx context.Context, d Decision) (*Endpoint, Dec
 		if made, err = e.afterCreate(ctx, err); err != nil {
 			return nil, d, err
 		}
+	} else if other, err := e.takeBack(ctx, made); err != nil {
+		return other, d, err
+	} else if other != nil {
+		e.opts.Drift = DriftRefuse
+		return e.settle(ctx, other, Decision{Kind: d.Kind, Ref: d.Ref})
 	}
-	if e.host {
-		err = e.AttachHost(ctx, made.ID)
-		if err == nil {
-			made, err = e.refresh(ctx, made)
-		}
-		return made, d, err
+	made, err = e.attached(ctx, made)
+	return made, d, err
+}
+
+// attached attaches the endpoint to the node if that is wanted.
+func (e endpointEnsurer) attached(ctx context.Context, made *Endpoint) (*Endpoint, error) {
+	if !e.host {
+		return made, nil
 	}
-	return made, d, nil
+	if err := e.AttachHost(ctx, made.ID); err != nil {
+		return made, err
+	}
+	return e.refresh(ctx, made)
 }
 
 // refresh reads the endpoint again, for its state.
@@ -107,16 +150,18 @@ func (e endpointEnsurer) afterCreate(ctx context.Context, err error) (*Endpoint,
 	if errFind != nil {
 		return nil, errors.Join(err, errFind)
 	}
-	if len(found) == 1 {
-		policies, _, _ := planEndpointPolicies(e.want.Policies, found[0].Policies)
-		if len(policies)+len(e.compareFixed(found[0])) == 0 {
-			return found[0], nil
-		}
+	if len(found) == 1 && e.isAsWanted(found[0]) {
+		return found[0], nil
 	}
 	if holder := e.c.holder(ctx, e.want, err); holder != nil {
 		err = fmt.Errorf("%w (the address belongs to endpoint %q %s, state %s)", err, holder.Name, holder.ID, holder.State)
 	}
 	return nil, err
+}
+
+func (e endpointEnsurer) isAsWanted(got *Endpoint) bool {
+	policies, _, _ := planEndpointPolicies(e.want.Policies, got.Policies)
+	return len(policies)+len(e.compareFixed(got)) == 0
 }
 
 // settle decides about an endpoint that is there, and carries it out.
@@ -185,15 +230,15 @@ func (e endpointEnsurer) repair(ctx context.Context, id ID, add, update []Endpoi
 // recreate makes the endpoint anew if that was asked for, or if it is a
 // leftover, and if nothing uses it.
 func (e endpointEnsurer) recreate(ctx context.Context, got *Endpoint, at attachment, fixed []Difference, d Decision) (*Endpoint, Decision, error) {
-	anew := e.opts.Drift == DriftRecreate
-	if !anew && got.Network != e.want.Network {
+	leftover := false
+	if got.Network != e.want.Network {
 		_, err := e.c.Networks.ByID(ctx, got.Network)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return got, d, err
 		}
-		anew = err != nil
+		leftover = err != nil
 	}
-	if !anew {
+	if !leftover && e.opts.Drift != DriftRecreate {
 		return got, d, d.refuse(fixed, nil)
 	}
 	if at.holder != "" || at.attached && !e.host {
@@ -202,18 +247,55 @@ func (e endpointEnsurer) recreate(ctx context.Context, got *Endpoint, at attachm
 		}
 		return got, d, d.refuse(fixed, fmt.Errorf("%w to %s", ErrAttached, at.holder))
 	}
+	why, err := e.inTheWay(ctx, got.ID)
+	if err != nil {
+		return got, d, err
+	}
+	if why != nil {
+		return got, d, d.refuse(fixed, why)
+	}
 	d.Action = ActionRecreate
 	if e.opts.DryRun {
 		return got, d, nil
 	}
-	if err := e.Delete(ctx, got.ID); err != nil && !errors.Is(err, ErrNotFound) {
-		return got, d, err
+	r := replacement[Endpoint]{
+		kind: endpointKind, id: got.ID, old: got,
+		create: func(ctx context.Context) (made *Endpoint, err error) {
+			var after Decision
+			made, after, err = e.create(ctx, d)
+			if after.Action != ActionKeep { // else somebody else was faster with the same
+				d = after
+			}
+			return made, err
+		},
+		settled: e.settled,
+		restore: func(ctx context.Context) error { return e.restore(ctx, got, at) },
 	}
-	made, d, err := e.create(ctx, d)
-	if err != nil && made == nil {
-		err = fmt.Errorf("%w (the endpoint %s that was there is deleted)", err, got.ID)
+	if leftover { // it has no network to go back to
+		r.restore = nil
 	}
+	made, err := replace(ctx, e.c, r)
 	return made, d, err
+}
+
+// settled returns the endpoint if it is there as wanted.
+func (e endpointEnsurer) settled(ctx context.Context) (*Endpoint, error) {
+	found, err := e.Named(ctx, e.want.Name)
+	if err != nil || len(found) != 1 || !e.isAsWanted(found[0]) {
+		return nil, err
+	}
+	return e.attached(ctx, found[0])
+}
+
+// restore puts an endpoint back that was deleted.
+func (e endpointEnsurer) restore(ctx context.Context, old *Endpoint, at attachment) error {
+	bare := *old
+	bare.Namespace = ID{} // it was in none that is there, or it would not have been deleted
+	made, err := putBack(ctx, e.c, endpointKind, &bare, old.Network)
+	if err != nil || !at.attached {
+		return err
+	}
+	return e.AttachHost(ctx, made.ID)
 }
 
 // planEndpointPolicies returns the policies of each type of want's that is not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -21,12 +22,14 @@ import (
 // the old one is put back, and if that fails too the error is ErrLeftBehind.
 //
 // A want without backends deletes the load balancer (ActionDelete), since HNS
-// takes none without; the result is nil. Backends that are not there are
-// ErrNotFound before anything changes.
+// takes none without; the result is nil. Its id is then enough: without port
+// mappings it is known by that alone. Backends that are not there are
+// ErrNotFound before anything changes, also where the load balancer names them
+// as wanted: it is dead for them (kubernetes/kubernetes#112836).
 //
 // One that shares only some of the addresses and ports is a *[DriftError], or is
-// made anew with DriftRecreate; with DriftKeep it is used as it is. Several are
-// ErrAmbiguous.
+// made anew with DriftRecreate; with DriftKeep it is used as it is. [ProtocolAny]
+// shares the port with every protocol. Several are ErrAmbiguous.
 func (s *LoadBalancerService) Ensure(ctx context.Context, want *LoadBalancer, opts *EnsureOptions) (*LoadBalancer, Decision, error) {
 	if want == nil {
 		return nil, Decision{Kind: KindLoadBalancer}, ensureFailed(KindLoadBalancer, "", &FieldError{Reason: "nil load balancer"})
@@ -36,6 +39,10 @@ func (s *LoadBalancerService) Ensure(ctx context.Context, want *LoadBalancer, op
 	judged := *want
 	if len(want.Endpoints) == 0 { // a delete: the rest is judged all the same
 		judged.Endpoints = []ID{{1}}
+	}
+	if want.byIDAlone() {
+		d.Ref = want.ID.String()
+		judged.PortMappings = []LoadBalancerPortMapping{{Protocol: TCP, InternalPort: 1, ExternalPort: 1}}
 	}
 	if _, err := document(ctx, s.c, loadBalancerKind, &judged); err != nil {
 		return nil, d, ensureFailed(KindLoadBalancer, d.Ref, err)
@@ -61,11 +68,11 @@ func (s *LoadBalancerService) ensureOnce(ctx context.Context, want *LoadBalancer
 	if len(want.Endpoints) == 0 {
 		return s.ensureNone(ctx, want, found, d, o)
 	}
+	if err := s.c.backendsExist(ctx, want.Endpoints); err != nil {
+		return nil, d, ensureFailed(KindLoadBalancer, d.Ref, err)
+	}
 	if len(found) == 0 {
 		d.Action = ActionCreate
-		if err := s.c.backendsExist(ctx, want.Endpoints); err != nil {
-			return nil, d, ensureFailed(KindLoadBalancer, d.Ref, err)
-		}
 		if o.DryRun {
 			return nil, d, nil
 		}
@@ -74,11 +81,16 @@ func (s *LoadBalancerService) ensureOnce(ctx context.Context, want *LoadBalancer
 	return s.settle(ctx, want, found[0], d, o)
 }
 
+// byIDAlone tells a want that says which load balancer is to go, and no more.
+func (l *LoadBalancer) byIDAlone() bool {
+	return !l.ID.IsZero() && len(l.Endpoints)+len(l.PortMappings)+len(l.FrontendVIPs) == 0
+}
+
 // ensureNew makes the load balancer that is not there. If another call was
-// faster with the same one, that is kept.
+// faster with the same one, or HNS failed after it had made it, that is kept.
 func (s *LoadBalancerService) ensureNew(ctx context.Context, want *LoadBalancer, d Decision) (*LoadBalancer, Decision, error) {
 	made, err := s.Create(ctx, want)
-	if !errors.Is(err, ErrExists) {
+	if !errors.Is(err, ErrExists) && !errors.Is(err, ErrUnavailable) {
 		return made, d, err
 	}
 	all, errList := s.List(ctx)
@@ -87,7 +99,9 @@ func (s *LoadBalancerService) ensureNew(ctx context.Context, want *LoadBalancer,
 	}
 	for _, got := range all {
 		if sameService(want, got) && len(compareKeys(want, got))+len(compareLoadBalancers(want, got)) == 0 {
-			d.Action, d.ID = ActionKeep, got.ID
+			if errors.Is(err, ErrExists) {
+				d.Action, d.ID = ActionKeep, got.ID
+			}
 			return got, d, nil
 		}
 	}
@@ -102,7 +116,7 @@ func (s *LoadBalancerService) ensureNone(ctx context.Context, want *LoadBalancer
 	}
 	got := found[0]
 	d.ID = got.ID
-	if key := compareKeys(want, got); len(key) > 0 && o.Drift != DriftRecreate {
+	if key := compareKeys(want, got); len(key) > 0 && !want.byIDAlone() && o.Drift != DriftRecreate {
 		d.Differences = key
 		if o.Drift == DriftKeep {
 			return got, d, nil
@@ -131,9 +145,6 @@ func (s *LoadBalancerService) settle(ctx context.Context, want, got *LoadBalance
 		return got, d, nil
 	case len(key) > 0 && o.Drift == DriftRefuse:
 		return got, d, d.refuse(key, nil)
-	}
-	if err := s.c.backendsExist(ctx, want.Endpoints); err != nil {
-		return got, d, ensureFailed(KindLoadBalancer, d.Ref, err)
 	}
 	wanted := *want
 	if wanted.ID.IsZero() {
@@ -168,35 +179,44 @@ func (s *LoadBalancerService) settle(ctx context.Context, want, got *LoadBalance
 // change updates the load balancer, and looks: some builds say yes and change
 // nothing.
 func (s *LoadBalancerService) change(ctx context.Context, l *LoadBalancer) (*LoadBalancer, error) {
-	if err := s.Update(ctx, l); err != nil {
-		return nil, err
+	errUpdate := s.Update(ctx, l)
+	if errUpdate != nil && !errors.Is(errUpdate, ErrUnavailable) {
+		return nil, errUpdate
 	}
 	now, err := s.ByID(ctx, l.ID)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(errUpdate, err)
 	}
 	if left := slices.Concat(compareKeys(l, now), compareLoadBalancers(l, now)); len(left) > 0 {
+		if errUpdate != nil {
+			return now, errUpdate
+		}
 		return now, ensureFailed(KindLoadBalancer, l.ID.String(), fmt.Errorf("%w: HNS accepted the change and did not carry it out: %w", ErrUnsupported,
 			&DriftError{Kind: KindLoadBalancer, Ref: strings.TrimSpace(l.where()), ID: l.ID, Differences: left}))
 	}
 	return now, nil
 }
 
-// replace makes l in the place of old, which has its id.
+// replace makes l in the place of old.
 func (s *LoadBalancerService) replace(ctx context.Context, l, old *LoadBalancer) (*LoadBalancer, error) {
-	if err := s.Delete(ctx, old.ID); err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, err
-	}
-	made, err := s.Create(ctx, l)
-	if err == nil || errors.Is(err, ErrOutcomeUnknown) {
-		return made, err
-	}
-	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	if _, errBack := s.Create(settle, old); errBack != nil {
-		return nil, errors.Join(err, fmt.Errorf("%w: the old load balancer %s is gone: %w", ErrLeftBehind, old.ID, errBack))
-	}
-	return nil, fmt.Errorf("%w (the old one was put back)", err)
+	return replace(ctx, s.c, replacement[LoadBalancer]{
+		kind: loadBalancerKind, id: old.ID, old: old,
+		create: func(ctx context.Context) (*LoadBalancer, error) { return s.Create(ctx, l) },
+		settled: func(ctx context.Context) (*LoadBalancer, error) {
+			now, err := s.ByID(ctx, l.ID)
+			if errors.Is(err, ErrNotFound) {
+				return nil, nil
+			}
+			if err != nil || len(compareKeys(l, now))+len(compareLoadBalancers(l, now)) > 0 {
+				return nil, err
+			}
+			return now, nil
+		},
+		restore: func(ctx context.Context) error {
+			_, err := putBack(ctx, s.c, loadBalancerKind, old, ID{})
+			return err
+		},
+	})
 }
 
 // backendsExist says which backends are not there, before anything is deleted
@@ -243,13 +263,19 @@ func sameService(want, got *LoadBalancer) bool {
 		return false
 	}
 	if len(want.FrontendVIPs) == 0 || len(got.FrontendVIPs) == 0 {
-		return len(want.FrontendVIPs) == len(got.FrontendVIPs) && shareOne(portKeys(want), portKeys(got))
+		return len(want.FrontendVIPs) == len(got.FrontendVIPs) && shareAPort(want, got)
 	}
-	return shareOne(want.FrontendVIPs, got.FrontendVIPs) && shareOne(portKeys(want), portKeys(got))
+	return shareAPort(want, got) && slices.ContainsFunc(want.FrontendVIPs, func(a netip.Addr) bool { return slices.Contains(got.FrontendVIPs, a) })
 }
 
-func shareOne[T comparable](a, b []T) bool {
-	return slices.ContainsFunc(a, func(x T) bool { return slices.Contains(b, x) })
+// shareAPort reports whether both want the same port of one protocol:
+// ProtocolAny is all of them.
+func shareAPort(a, b *LoadBalancer) bool {
+	return slices.ContainsFunc(portKeys(a), func(x portKey) bool {
+		return slices.ContainsFunc(portKeys(b), func(y portKey) bool {
+			return x.port == y.port && (x.protocol == y.protocol || x.protocol == ProtocolAny || y.protocol == ProtocolAny)
+		})
+	})
 }
 
 func sameSets[T comparable](a, b []T) bool {

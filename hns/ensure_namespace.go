@@ -9,7 +9,9 @@ import (
 // Ensure makes sure that there is a namespace of want's id, which is needed,
 // since namespaces have no names, and of its type if it has one. The number of
 // the compartment is for HNS to choose and not compared. A namespace of another
-// type is a *[DriftError] (see EnsureOptions.Drift).
+// type is a *[DriftError] (see EnsureOptions.Drift). One that is made anew keeps
+// its id; if HNS refuses the new one the old one is put back, and if that fails
+// too the error is ErrLeftBehind.
 func (s *NamespaceService) Ensure(ctx context.Context, want *Namespace, opts *EnsureOptions) (*Namespace, Decision, error) {
 	if want == nil || want.ID.IsZero() {
 		return nil, Decision{Kind: KindNamespace}, ensureFailed(KindNamespace, "", &FieldError{Path: "ID", Reason: "missing; a namespace is known by its id alone"})
@@ -68,8 +70,27 @@ func (s *NamespaceService) settle(ctx context.Context, want, got *Namespace, d D
 	if o.DryRun {
 		return got, d, nil
 	}
-	if err := s.Delete(ctx, got.ID); err != nil && !errors.Is(err, ErrNotFound) {
-		return got, d, err
-	}
-	return s.ensureNew(ctx, want, d, o)
+	after := d
+	made, err := replace(ctx, s.c, replacement[Namespace]{
+		kind: namespaceKind, id: got.ID, old: got,
+		create: func(ctx context.Context) (made *Namespace, err error) {
+			made, after, err = s.ensureNew(ctx, want, d, o)
+			return made, err
+		},
+		settled: func(ctx context.Context) (*Namespace, error) {
+			now, err := s.ByID(ctx, want.ID)
+			if errors.Is(err, ErrNotFound) {
+				return nil, nil
+			}
+			if err != nil || now.Type != want.Type {
+				return nil, err
+			}
+			return now, nil
+		},
+		restore: func(ctx context.Context) error {
+			_, err := putBack(ctx, s.c, namespaceKind, got, ID{})
+			return err
+		},
+	})
+	return made, after, err
 }

@@ -30,26 +30,6 @@ func (e *GhostError) Error() string {
 // Unwrap returns e.Err.
 func (e *GhostError) Unwrap() error { return e.Err }
 
-// ConflictError is a network that could not be made because of another one,
-// where HNS itself gives a bare code. It matches what Err does.
-type ConflictError struct {
-	// Reason says over what, such as "both use the adapter "Ethernet"".
-	Reason string
-	// Name and ID of the network in the way.
-	Name string
-	ID   ID
-	// Err is the failed create.
-	Err error
-}
-
-// Error returns the failure, and the network in the way.
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%v (network %q %s stands in the way: %s)", e.Err, e.Name, e.ID, e.Reason)
-}
-
-// Unwrap returns e.Err.
-func (e *ConflictError) Unwrap() error { return e.Err }
-
 // Ensure makes sure that there is a network of want's name which is as want
 // says: what want sets must be so, what it leaves zero may be anything, and if
 // it names subnets there must be no others. It creates the network; keeps it;
@@ -66,6 +46,13 @@ func (e *ConflictError) Unwrap() error { return e.Err }
 // show is tried for about two seconds and then a *[GhostError]. A service that
 // is down is ErrUnavailable and never a reason to create. After
 // ErrOutcomeUnknown call Ensure again.
+//
+// DriftRecreate looks first for what stands in the way of the new network, as
+// far as reading can tell: another network of its id, or a NAT network whose
+// subnet overlaps. Then the old one stays, and the *[DriftError] holds the
+// *[ConflictError]. If HNS refuses the new one all the same, the old one is put
+// back with its id and its policies, as far as this package knows them; if that
+// fails too the error is ErrLeftBehind and says what is lost.
 //
 // The provider address and the management IP may still be missing; see
 // [NetworkService.WaitManagementIP].
@@ -99,11 +86,15 @@ func (s *NetworkService) ensureNew(ctx context.Context, want *Network, d Decisio
 		d.Action = ActionCreate
 	}
 	if o.DryRun {
-		return nil, d, nil
+		conflict, err := s.inTheWay(ctx, want, ID{})
+		if conflict != nil {
+			err = ensureFailed(KindNetwork, d.Ref, conflict)
+		}
+		return nil, d, err
 	}
 	first := *want
 	first.Policies = slices.DeleteFunc(slices.Clone(want.Policies), isLive)
-	made, theirs, err := s.createNamed(ctx, &first)
+	made, theirs, err := s.createNamed(ctx, &first, s.Create)
 	if err != nil {
 		return nil, d, err
 	}
@@ -124,10 +115,10 @@ func (s *NetworkService) ensureNew(ctx context.Context, want *Network, d Decisio
 
 // createNamed creates the network. theirs tells that one of its name was there
 // when the create failed.
-func (s *NetworkService) createNamed(ctx context.Context, n *Network) (made *Network, theirs bool, err error) {
+func (s *NetworkService) createNamed(ctx context.Context, n *Network, create func(context.Context, *Network) (*Network, error)) (made *Network, theirs bool, err error) {
 	var wait pause
 	for try := 1; ; try++ {
-		made, err = s.Create(ctx, n)
+		made, err = create(ctx, n)
 		taken := errors.Is(err, ErrExists) && !errors.Is(err, ErrOverlap)
 		switch {
 		case err == nil:
@@ -156,58 +147,6 @@ func (s *NetworkService) createNamed(ctx context.Context, n *Network) (made *Net
 			return nil, false, fmt.Errorf("%w (%w)", ghost, errWait)
 		}
 	}
-}
-
-// nameConflict adds the network that stands in the way, for HNS does not say.
-func (s *NetworkService) nameConflict(ctx context.Context, n *Network, err error) error {
-	if !errors.Is(err, ErrOverlap) && !isCode(err, CodeInvalidParameter) {
-		return err
-	}
-	all, errList := s.List(ctx)
-	if errList != nil {
-		return err // who it is is help only
-	}
-	for _, why := range []func(a, b *Network) string{overlap, sameAdapter, secondNAT} {
-		for _, other := range all {
-			if reason := why(n, other); reason != "" {
-				return &ConflictError{Reason: reason, Name: other.Name, ID: other.ID, Err: err}
-			}
-		}
-	}
-	return err
-}
-
-func overlap(n, other *Network) string {
-	for _, a := range n.Subnets() {
-		for _, b := range other.Subnets() {
-			if a.Prefix.IsValid() && b.Prefix.IsValid() && a.Prefix.Overlaps(b.Prefix) {
-				return fmt.Sprintf("%s overlaps its %s", a.Prefix, b.Prefix)
-			}
-		}
-	}
-	return ""
-}
-
-func sameAdapter(n, other *Network) string {
-	name := adapterOf(n)
-	if name != "" && strings.EqualFold(name, adapterOf(other)) {
-		return fmt.Sprintf("it is on the adapter %q", name)
-	}
-	return ""
-}
-
-func secondNAT(n, other *Network) string {
-	if n.Type == NAT && other.Type == NAT {
-		return "some hosts take one NAT network alone"
-	}
-	return ""
-}
-
-func adapterOf(n *Network) string {
-	for _, p := range PoliciesOf[NetAdapterName](n.Policies) {
-		return p.Name
-	}
-	return ""
 }
 
 // settle decides about a network that is there, and carries it out.
@@ -268,21 +207,62 @@ func (s *NetworkService) recreate(ctx context.Context, want, got *Network, d Dec
 		}
 		return got, d, d.refuse(fixed, fmt.Errorf("%w by endpoints %s", ErrInUse, strings.Join(names, ", ")))
 	}
+	conflict, err := s.inTheWay(ctx, want, got.ID)
+	if err != nil {
+		return got, d, err
+	}
+	if conflict != nil {
+		return got, d, d.refuse(fixed, conflict)
+	}
 	d.Action = ActionRecreate
 	if o.DryRun {
 		return got, d, nil
 	}
-	if err := s.Delete(ctx, got.ID); err != nil && !errors.Is(err, ErrNotFound) {
-		return got, d, err
-	}
-	net, after, err := s.ensureNew(ctx, want, d, o)
+	var after Decision
+	net, err := replace(ctx, s.c, replacement[Network]{
+		kind: networkKind, id: got.ID, old: got,
+		create: func(ctx context.Context) (made *Network, err error) {
+			made, after, err = s.ensureNew(ctx, want, d, o)
+			return made, err
+		},
+		settled: func(ctx context.Context) (*Network, error) {
+			now, err := s.ByName(ctx, want.Name)
+			if errors.Is(err, ErrNotFound) {
+				return nil, nil
+			}
+			if err != nil || len(compareFixed(want, now)) > 0 {
+				return nil, err
+			}
+			return s.repaired(ctx, now.ID, planPolicies(want.Policies, now.Policies))
+		},
+		restore: func(ctx context.Context) error { return s.restore(ctx, got) },
+	})
 	if after.Action == ActionRefuse || after.Action == ActionRepair { // somebody else was faster
 		return net, after, err
 	}
-	if err != nil && net == nil {
-		err = fmt.Errorf("%w (the network %s that was there is deleted)", err, got.ID)
-	}
 	return net, d, err
+}
+
+// restore puts a network back that was deleted: first what a create takes, then
+// the policies for live networks.
+func (s *NetworkService) restore(ctx context.Context, old *Network) error {
+	first := *old
+	first.Policies = slices.DeleteFunc(slices.Clone(old.Policies), isLive)
+	made, theirs, err := s.createNamed(ctx, &first, func(ctx context.Context, n *Network) (*Network, error) {
+		return putBack(ctx, s.c, networkKind, n, ID{})
+	})
+	if err == nil && theirs {
+		return fmt.Errorf("%w: network %q %s", ErrExists, made.Name, made.ID)
+	}
+	live := slices.DeleteFunc(slices.Clone(old.Policies), func(p NetworkPolicy) bool { return !isLive(p) })
+	if err != nil || len(live) == 0 {
+		return err
+	}
+	policies, err := wirePolicies(live)
+	if err != nil {
+		return err
+	}
+	return s.c.modify(ctx, "put back policies of network", KindNetwork, made.ID, modifyRequest{requestAdd, "Policy", struct{ Policies []wirePolicy }{policies}})
 }
 
 // compareAdapter asks the v1 API for the adapter where the v2 API shows none.

@@ -147,7 +147,7 @@ func TestEnsureNetworkRecreate(t *testing.T) {
 	n.wantChanges("delete network", "create network", "create network", "create network")
 
 	n.h.Inject(emulator.Fault{Verb: hns.VerbCreate, Code: hns.CodeAdapterNotFound})
-	if _, _, err = n.Networks.Ensure(t.Context(), want, anew); err == nil || !strings.Contains(err.Error(), "that was there is deleted") {
+	if _, _, err = n.Networks.Ensure(t.Context(), want, anew); !isCode(err, hns.CodeAdapterNotFound) || !strings.Contains(err.Error(), "was put back") {
 		t.Errorf("error %v", err)
 	}
 }

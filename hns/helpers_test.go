@@ -152,3 +152,9 @@ var sentinels = map[string]error{
 	"ErrLeftBehind": hns.ErrLeftBehind, "ErrUnsupportedOS": hns.ErrUnsupportedOS,
 	"ErrDrift": hns.ErrDrift,
 }
+
+// isCode reports whether HNS failed with that code.
+func isCode(err error, code hns.Code) bool {
+	var e *hns.Error
+	return errors.As(err, &e) && e.Code == code
+}

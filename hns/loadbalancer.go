@@ -329,7 +329,10 @@ func (s *LoadBalancerService) List(ctx context.Context) ([]*LoadBalancer, error)
 // [FeatureModifyLoadBalancer]; before that, delete it and create it again.
 func (s *LoadBalancerService) Update(ctx context.Context, l *LoadBalancer) error {
 	const op = "update load balancer"
-	if l == nil || l.ID.IsZero() {
+	if l == nil {
+		return nilObject(op, VerbModify, KindLoadBalancer)
+	}
+	if l.ID.IsZero() {
 		return zeroID(op, VerbModify, KindLoadBalancer)
 	}
 	ref := l.ID.String() + l.where()

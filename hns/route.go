@@ -127,11 +127,20 @@ func (s *RouteService) Delete(ctx context.Context, id ID) error {
 // Replace makes the SDN route object with o.ID what o says. HNS cannot change
 // one, so it is deleted and created again with its id, and for a moment there
 // is none. If the create fails, the old one is put back; if that fails too, the
-// error is ErrLeftBehind and says so. An o without endpoints is refused: delete
-// the object instead.
+// error is ErrLeftBehind and says so. After ErrOutcomeUnknown the new one may yet
+// come, so nothing is put back. An o without endpoints is refused: delete the
+// object instead.
+//
+// There is no Ensure: an object has no name, and HNS keeps none of its values
+// apart, so only the caller, who keeps its id, can tell which one is meant. The
+// policy [SDNRoute] does the same for one endpoint, and
+// [EndpointService.Ensure] keeps that.
 func (s *RouteService) Replace(ctx context.Context, o *SDNRouteObject) (*SDNRouteObject, error) {
 	const op = "replace SDN route"
-	if o == nil || o.ID.IsZero() {
+	if o == nil {
+		return nil, nilObject(op, VerbCreate, KindRoute)
+	}
+	if o.ID.IsZero() {
 		return nil, zeroID(op, VerbCreate, KindRoute)
 	}
 	if err := s.c.refused(o.check()); err != nil { // before anything is deleted
@@ -141,19 +150,24 @@ func (s *RouteService) Replace(ctx context.Context, o *SDNRouteObject) (*SDNRout
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Delete(ctx, o.ID); err != nil {
-		return nil, err
-	}
-	made, err := s.Create(ctx, o)
-	if err == nil {
-		return made, nil
-	}
-	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	if _, errBack := s.Create(settle, old); errBack != nil {
-		return nil, errors.Join(err, fmt.Errorf("%w: the old SDN route is gone: %w", ErrLeftBehind, errBack))
-	}
-	return nil, fmt.Errorf("%w (the old one was put back)", err)
+	return replace(ctx, s.c, replacement[SDNRouteObject]{
+		kind: routeKind, id: o.ID, old: old,
+		create: func(ctx context.Context) (*SDNRouteObject, error) { return s.Create(ctx, o) },
+		settled: func(ctx context.Context) (*SDNRouteObject, error) {
+			now, err := s.ByID(ctx, o.ID)
+			if errors.Is(err, ErrNotFound) {
+				return nil, nil
+			}
+			if err != nil || !sameSets(o.Endpoints, now.Endpoints) || !sameSets(o.Routes, now.Routes) {
+				return nil, err
+			}
+			return now, nil
+		},
+		restore: func(ctx context.Context) error {
+			_, err := putBack(ctx, s.c, routeKind, old, ID{})
+			return err
+		},
+	})
 }
 
 // nameMissing adds to the failure of a document that names endpoints which of

@@ -197,7 +197,7 @@ func TestReplaceRoute(t *testing.T) {
 	})
 	o, err = c.Routes.Replace(t.Context(), less())
 	wantIs(t, err, hns.ErrLeftBehind)
-	if o != nil || !strings.Contains(err.Error(), "the old SDN route is gone") {
+	if o != nil || !strings.Contains(err.Error(), "the old SDN route "+routeID.String()+" is gone") {
 		t.Errorf("got %v, %v", o, err)
 	}
 }
