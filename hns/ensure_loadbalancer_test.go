@@ -254,6 +254,93 @@ func TestEnsureLoadBalancerPartlyTheSame(t *testing.T) {
 	wantIs(t, err, hns.ErrAmbiguous)
 }
 
+// A backend that was deleted while the load balancer names it is no backend: HNS
+// keeps the id, and the port is dead for it (kubernetes/kubernetes#112836).
+func TestEnsureLoadBalancerDeadBackend(t *testing.T) {
+	n, pods := serviceNode(t, nil)
+	_, _, err := n.LoadBalancers.Ensure(t.Context(), webService(pods[0], pods[1]), nil)
+	n.must(err)
+	n.must(n.Endpoints.Delete(t.Context(), pods[1]))
+	n.forget()
+	for _, drift := range []hns.Drift{hns.DriftRefuse, hns.DriftKeep, hns.DriftRecreate} {
+		_, _, err = n.LoadBalancers.Ensure(t.Context(), webService(pods[0], pods[1]), &hns.EnsureOptions{Drift: drift})
+		wantIs(t, err, hns.ErrNotFound, hns.ErrInvalid)
+		same(t, "complaints", []string{"HostComputeEndpoints[1] | " + pods[1].String() + " | "}, complaints(err))
+	}
+	n.wantChanges()
+	_, d, err := n.LoadBalancers.Ensure(t.Context(), webService(pods[0]), nil)
+	n.must(err)
+	decided(t, d, hns.ActionRecreate, "HostComputeEndpoints")
+	same(t, "backends", pods[:1], n.only().Endpoints)
+}
+
+// A mapping of all protocols shares its port with each of them: HNS refused the
+// create for ever, and Ensure did not see why.
+func TestEnsureLoadBalancerAnyProtocol(t *testing.T) {
+	for _, first := range []hns.Protocol{hns.TCP, hns.ProtocolAny} {
+		second := hns.TCP + hns.ProtocolAny - first
+		n, pods := serviceNode(t, nil)
+		of := func(p hns.Protocol) *hns.LoadBalancer {
+			l := webService(pods[0])
+			l.PortMappings[0].Protocol = p
+			return l
+		}
+		_, _, err := n.LoadBalancers.Ensure(t.Context(), of(first), nil)
+		n.must(err)
+		_, d, err := n.LoadBalancers.Ensure(t.Context(), of(second), nil)
+		if decided(t, d, hns.ActionRefuse, "PortMappings"); !errors.Is(err, hns.ErrDrift) {
+			t.Errorf("error %v", err)
+		}
+		_, d, err = n.LoadBalancers.Ensure(t.Context(), of(second), anewOpts)
+		n.must(err)
+		decided(t, d, hns.ActionRecreate, "PortMappings")
+		_, d, err = n.LoadBalancers.Ensure(t.Context(), of(second), nil)
+		n.must(err)
+		decided(t, d, hns.ActionKeep)
+		same(t, "protocol", second, n.only().PortMappings[0].Protocol)
+	}
+}
+
+// The id is enough to say which one is to go.
+func TestEnsureLoadBalancerDeleteByID(t *testing.T) {
+	n, pods := serviceNode(t, nil)
+	made, _, err := n.LoadBalancers.Ensure(t.Context(), webService(pods[0]), nil)
+	n.must(err)
+	_, d, err := n.LoadBalancers.Ensure(t.Context(), &hns.LoadBalancer{ID: podID}, nil)
+	n.must(err)
+	decided(t, d, hns.ActionKeep)
+	if d.Ref != podID.String() {
+		t.Errorf("decision about %s", d.Ref)
+	}
+	n.only()
+	_, d, err = n.LoadBalancers.Ensure(t.Context(), &hns.LoadBalancer{ID: made.ID}, nil)
+	n.must(err)
+	decided(t, d, hns.ActionDelete, "HostComputeEndpoints")
+	if all, err := n.LoadBalancers.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("left: %v, %v", all, err)
+	}
+	// To make one takes its ports.
+	_, _, err = n.LoadBalancers.Ensure(t.Context(), &hns.LoadBalancer{ID: made.ID, Endpoints: pods[:1]}, nil)
+	same(t, "complaints", []string{"PortMappings |  | no-ports"}, complaints(err))
+}
+
+// HNS fails after it made or changed the load balancer: reading tells.
+func TestEnsureLoadBalancerSettles(t *testing.T) {
+	n, pods := serviceNode(t, &emulator.Options{Version: emulator.WindowsServer2025Serviced})
+	n.h.Inject(emulator.Fault{Verb: hns.VerbCreate, Code: hns.CodeRPCCallFailed, After: true})
+	_, d, err := n.LoadBalancers.Ensure(t.Context(), webService(pods[0]), nil)
+	n.must(err)
+	decided(t, d, hns.ActionCreate)
+	n.h.Inject(emulator.Fault{Verb: hns.VerbModify, Code: hns.CodeRPCCallFailed, After: true})
+	_, d, err = n.LoadBalancers.Ensure(t.Context(), webService(pods[1]), nil)
+	n.must(err)
+	decided(t, d, hns.ActionRepair, "HostComputeEndpoints")
+	same(t, "backends", pods[1:2], n.only().Endpoints)
+	n.h.Inject(emulator.Fault{Verb: hns.VerbModify, Code: hns.CodeRPCCallFailed})
+	_, _, err = n.LoadBalancers.Ensure(t.Context(), webService(pods[0]), nil)
+	wantIs(t, err, hns.ErrUnavailable)
+}
+
 // Another call was faster.
 func TestEnsureLoadBalancerExists(t *testing.T) {
 	n, pods := serviceNode(t, nil)
