@@ -34,7 +34,8 @@ type Route struct {
 	// DestinationPrefix is where the route leads; 0.0.0.0/0 or ::/0 makes it
 	// the default route and NextHop the gateway.
 	DestinationPrefix netip.Prefix
-	// Metric is the cost; zero is HNS's default.
+	// Metric is the cost; zero is HNS's default. A document of HNS with a number
+	// above 65535, the schema's limit, has it among Document.Unread.
 	Metric uint16
 }
 

@@ -58,6 +58,29 @@ type Response struct {
 	Documents []json.RawMessage
 }
 
+// String names the request without its document, which may hold keys.
+func (r Request) String() string {
+	s := r.Verb.String() + " " + r.Kind.String()
+	if r.Verb == VerbCall {
+		s += " " + r.Method + " " + r.Path
+	} else if !r.ID.IsZero() {
+		s += " " + r.ID.String()
+	}
+	if r.Filter != "" {
+		s += " " + r.Filter
+	}
+	return fmt.Sprintf("%s (%d bytes)", s, len(r.Document))
+}
+
+// String says how many documents there are and how long they are.
+func (r Response) String() string {
+	n := 0
+	for _, d := range r.Documents {
+		n += len(d)
+	}
+	return fmt.Sprintf("%d documents (%d bytes)", len(r.Documents), n)
+}
+
 // Verb is an operation. The zero Verb is invalid.
 type Verb uint8
 

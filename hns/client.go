@@ -204,11 +204,21 @@ func (c *Client) send(ctx context.Context, req Request) (Response, error) {
 	case <-ctx.Done():
 	}
 	if settled.CompareAndSwap(false, true) {
+		if req.isRead() {
+			return Response{}, &noAnswer{whyDone(ctx)}
+		}
 		return Response{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, whyDone(ctx))
 	}
 	r := <-done // the answer won the race
 	return r.resp, r.err
 }
+
+// noAnswer is ErrOutcomeUnknown of a read: nothing can have happened.
+type noAnswer struct{ why error }
+
+func (e *noAnswer) Error() string { return "HNS did not answer in time: " + e.why.Error() }
+
+func (e *noAnswer) Unwrap() []error { return []error{ErrOutcomeUnknown, e.why} }
 
 // whyDone returns why ctx ended: its own error, which callers test for, and
 // the cause where somebody gave one.

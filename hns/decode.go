@@ -22,6 +22,20 @@ type Document struct {
 	Unread []Unread
 }
 
+// String says how long the document is and what could not be read of it, for
+// logs of whole objects. Its text is not there: it would say once more what the
+// fields say, and policies may hold keys.
+func (d Document) String() string {
+	if len(d.Raw) == 0 && len(d.Unread) == 0 {
+		return "none"
+	}
+	s := fmt.Sprintf("%d bytes", len(d.Raw))
+	for _, u := range d.Unread {
+		s += fmt.Sprintf("; %s: %s: %s", u.Path, u.Text, u.Reason)
+	}
+	return s
+}
+
 // Unread is a value in a document of HNS that could not be read.
 type Unread struct {
 	// Path leads to the value, such as "Routes[0].NextHop".

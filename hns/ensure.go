@@ -77,9 +77,22 @@ const (
 	DriftKeep
 	// DriftRecreate deletes the object and makes it anew, if nothing uses it:
 	// a network without endpoints, an endpoint that is not attached, a
-	// namespace that holds nothing. Else it is a *[DriftError].
+	// namespace that holds nothing. Else it is a *[DriftError]. What can be read
+	// to stand in the way of the new one is a *[DriftError] too, and the old one
+	// stays. If HNS refuses the new one all the same, the old one is put back; if
+	// that fails the error is ErrLeftBehind.
 	DriftRecreate
 )
+
+var driftNames = [...]string{"refuse", "keep", "recreate"}
+
+// String returns "refuse", "keep" or "recreate".
+func (d Drift) String() string {
+	if int(d) < len(driftNames) {
+		return driftNames[d]
+	}
+	return fmt.Sprintf("drift(%d)", uint8(d))
+}
 
 // EnsureOptions are the options of all Ensure methods. The zero EnsureOptions,
 // or nil, are the defaults.
@@ -90,10 +103,11 @@ type EnsureOptions struct {
 	DryRun bool
 	// Drift says what to do with what cannot be changed in place.
 	Drift Drift
-	// Patient tries again while the service is down (ErrUnavailable), until
-	// the context ends: give it a deadline. Each try begins with reading, so
-	// what an earlier one did is found. Otherwise the first failure is
-	// returned.
+	// Patient tries again while the service is down, until the context ends:
+	// give it a deadline. Down is what matches ErrUnavailable, be it a code of
+	// HNS or an error of the backend's own, such as an emulator's whose file
+	// another process holds. Each try begins with reading, so what an earlier
+	// one did is found. Otherwise the first failure is returned.
 	Patient bool
 }
 
@@ -124,7 +138,11 @@ type DriftError struct {
 
 // Error lists the differences.
 func (e *DriftError) Error() string {
-	s := fmt.Sprintf("hns: %s %s (%s) is not as wanted: %s", e.Kind, e.Ref, e.ID, differenceTexts(e.Differences))
+	who := fmt.Sprintf("%s %s", e.Kind, e.Ref)
+	if !strings.Contains(e.Ref, e.ID.String()) { // the id may be all there is to name it
+		who += fmt.Sprintf(" (%s)", e.ID)
+	}
+	s := fmt.Sprintf("hns: %s is not as wanted: %s", who, differenceTexts(e.Differences))
 	if e.Err != nil {
 		return s + ": it is not made anew: " + e.Err.Error()
 	}
@@ -153,8 +171,12 @@ func ensureFailed(kind Kind, ref string, err error) error {
 func patiently[T any](ctx context.Context, o EnsureOptions, once func() (T, Decision, error)) (T, Decision, error) {
 	var wait pause
 	var before Decision
+	var down error
 	for {
 		obj, d, err := once()
+		if down != nil && errors.Is(err, ErrNotSent) { // what HNS said last stands
+			err = fmt.Errorf("%w (%w)", down, whyDone(ctx))
+		}
 		if before.Changes() && !d.Changes() && d.Action != ActionRefuse {
 			d = before
 		}
@@ -164,7 +186,7 @@ func patiently[T any](ctx context.Context, o EnsureOptions, once func() (T, Deci
 		if errWait := wait.wait(ctx); errWait != nil {
 			return obj, d, fmt.Errorf("%w (%w)", err, errWait)
 		}
-		before = d
+		before, down = d, err
 	}
 }
 
@@ -179,6 +201,9 @@ type pause time.Duration
 
 // wait pauses, longer each time, and returns why ctx ended if it did.
 func (p *pause) wait(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return whyDone(ctx)
+	}
 	*p = min(max(2**p, pause(firstPause)), pause(longestPause))
 	t := time.NewTimer(time.Duration(*p))
 	defer t.Stop()

@@ -11,8 +11,9 @@ import (
 // that got has beside those of want are differences too, if want has any. A
 // policy that is legal at create only is compared with those of its type; if got
 // shows none, it may be there all the same and is no difference. IDs are
-// compared where want has one.
+// compared where want has one. A nil want sets nothing, a nil got has nothing.
 func CompareNetworks(want, got *Network) []Difference {
+	want, got = orZero(want), orZero(got)
 	return slices.Concat(compareFixed(want, got), compareDNS(want.DNS, got.DNS), planPolicies(want.Policies, got.Policies).diffs)
 }
 

@@ -117,12 +117,15 @@ func (s *NetworkService) ensureNew(ctx context.Context, want *Network, d Decisio
 // when the create failed.
 func (s *NetworkService) createNamed(ctx context.Context, n *Network, create func(context.Context, *Network) (*Network, error)) (made *Network, theirs bool, err error) {
 	var wait pause
+	var ghost *GhostError
 	for try := 1; ; try++ {
 		made, err = create(ctx, n)
 		taken := errors.Is(err, ErrExists) && !errors.Is(err, ErrOverlap)
 		switch {
 		case err == nil:
 			return made, false, nil
+		case ghost != nil && errors.Is(err, ErrNotSent): // what HNS said last stands
+			return nil, false, fmt.Errorf("%w (%w)", ghost, whyDone(ctx))
 		case errors.Is(err, ErrNotSent), errors.Is(err, ErrOutcomeUnknown), isRefusal(err):
 			return nil, false, err
 		case !taken && !errors.Is(err, ErrUnavailable):
@@ -139,7 +142,7 @@ func (s *NetworkService) createNamed(ctx context.Context, n *Network, create fun
 		}
 		// A network that was just deleted may haunt HNS for a moment. The
 		// create was refused and did nothing, so it may be sent again.
-		ghost := &GhostError{n.Name, err}
+		ghost = &GhostError{n.Name, err}
 		if try == ghostTries {
 			return nil, false, ghost
 		}

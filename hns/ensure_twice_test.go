@@ -91,10 +91,14 @@ func TestSameNameOfAnotherProgram(t *testing.T) {
 				case r.Kind != hns.KindEndpoint:
 				case r.Verb == hns.VerbCreate:
 					_, errOther := other.Endpoints.Create(t.Context(), &hns.Endpoint{ID: tt.theirs, Name: "x", Network: n.lake})
-					n.must(errOther)
+					if errOther != nil {
+						t.Error(errOther)
+					}
 				case r.Verb == hns.VerbList:
 					if looks++; looks == 3 && tt.leaves { // before the create, after it, and once more
-						n.must(other.Endpoints.Delete(t.Context(), tt.theirs))
+						if errOther := other.Endpoints.Delete(t.Context(), tt.theirs); errOther != nil {
+							t.Error(errOther)
+						}
 					}
 				}
 				return resp, err
@@ -117,7 +121,9 @@ func TestSameNameOfAnotherProgram(t *testing.T) {
 		resp, err := h.Do(r)
 		if r.Verb == hns.VerbCreate {
 			_, errOther := hns.New(n.h, nil).Endpoints.Create(t.Context(), &hns.Endpoint{ID: least, Name: "x", Network: n.lake})
-			n.must(errOther)
+			if errOther != nil {
+				t.Error(errOther)
+			}
 		}
 		return resp, err
 	})

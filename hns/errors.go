@@ -43,8 +43,9 @@ var (
 	// ErrNotSent: the request did not leave the client, so nothing happened:
 	// the context was done before, or too many calls hang.
 	ErrNotSent = errors.New("request not sent")
-	// ErrOutcomeUnknown: the context ended while HNS worked. The operation may
-	// have happened, or may yet happen.
+	// ErrOutcomeUnknown: the context ended while HNS worked. A create, modify or
+	// delete may have happened, or may yet happen; a read changes nothing, and
+	// its text says that HNS did not answer.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrLeftBehind: a step failed and so did taking back what came before it;
 	// something may still be there.

@@ -1,14 +1,19 @@
 package hns
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Explain returns the usual cause of an error of this package and what helps,
 // in one line of English for people who read logs; "" where nothing is known.
 // It goes by codes, operations and types, never by message texts. Of several
 // errors that are joined, the first that is known is explained: failures of HNS
-// before what has no code, and that before values that were refused.
+// before what has no code, and that before values that were refused. An error
+// that matches ErrUnavailable and has no code, such as a backend's own, is
+// explained as one.
 func Explain(err error) string {
-	for _, explain := range []func(error) string{explainFailure, explainSentinel, explainField} {
+	for _, explain := range []func(error) string{explainFailure, explainSentinel, explainField, explainOwn} {
 		if s := firstKnown(err, explain); s != "" {
 			return s
 		}
@@ -19,7 +24,7 @@ func Explain(err error) string {
 // firstKnown asks explain about each error in err, the outermost first, however
 // they are wrapped or joined.
 func firstKnown(err error, explain func(error) string) string {
-	if err == nil {
+	if isNil(err) {
 		return ""
 	}
 	if s := explain(err); s != "" {
@@ -38,9 +43,18 @@ func firstKnown(err error, explain func(error) string) string {
 	return ""
 }
 
+// isNil reports whether err is nil, or a nil pointer that was made an error:
+// asking it anything would panic.
+func isNil(err error) bool {
+	v := reflect.ValueOf(err)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
 // explainFailure explains what is known by its type or its code.
 func explainFailure(err error) string {
 	switch e := err.(type) { //nolint:errorlint // firstKnown takes the tree apart
+	case *noAnswer:
+		return "HNS did not answer a question in time. Nothing was changed, so ask again; a call that never comes back means that the service hangs."
 	case *Error:
 		return explainCode(e.Verb, e.Kind, e.Code)
 	case *BackendError:
@@ -85,6 +99,14 @@ func explainSentinel(err error) string {
 	return ""
 }
 
+// explainOwn explains errors of others that say by their Is what they mean.
+func explainOwn(err error) string {
+	if m, ok := err.(interface{ Is(error) bool }); ok && m.Is(ErrUnavailable) { //nolint:errorlint // firstKnown takes the tree apart
+		return helpAway
+	}
+	return ""
+}
+
 func explainField(err error) string {
 	f, ok := err.(*FieldError) //nolint:errorlint // firstKnown takes the tree apart
 	switch {
@@ -118,13 +140,14 @@ var sentinelHelp = []struct {
 	{ErrInvalid, "A value was refused. Where the error gives a path, it leads to the value."},
 	{ErrInvalidPolicy, "A policy was refused. Where the error gives a path, it leads to the policy."},
 	{ErrUnsupported, "This HNS cannot do it: the Windows is too old, or its edition or the type of the network does not have it. What cannot be changed in place can be deleted and made anew."},
-	{ErrUnavailable, helpDown},
+	{ErrUnavailable, helpAway},
 	{ErrDenied, helpRights},
 	{ErrDegraded, helpBad},
 }
 
 const (
 	helpDown   = "The Host Networking Service is stopped, or starts anew. See Get-Service hns, start it, and try again; the first call after a restart may fail once more. Objects are there again when it runs, so do not take them for deleted."
+	helpAway   = "What stands behind the client does not answer for now, which says nothing about the objects: the service, or what the backend goes through, as the error says. Try again; EnsureOptions.Patient does."
 	helpGone   = "It was deleted by another program, or with its network, or was lost in a reboot. For a delete that is as good as success; others must not rely on the id any more."
 	helpBusy   = "Another endpoint of the node maps the same protocol and port, often one that a failed DEL left. List the endpoints and look at their PortMapping policies."
 	helpBad    = "The endpoint is in a bad state, most often since a policy holds a text that is no address or prefix, such as a mark in a configuration that nobody filled in. HNS takes such a policy and fails at the attach. Correct it, delete the endpoint and create it again."

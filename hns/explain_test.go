@@ -1,6 +1,7 @@
 package hns_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -70,6 +71,10 @@ func TestExplain(t *testing.T) {
 		{"left behind", errors.Join(fs.ErrClosed, fmt.Errorf("%w: x", hns.ErrLeftBehind)), "clean-up"},
 		{"ambiguous", plain(hns.ErrAmbiguous), "not unique"},
 		{"no such name", plain(hns.ErrNotFound), "letter case"},
+		{"what the backend goes through", &hns.Error{Op: "x", Err: fmt.Errorf("state.json: %w", hns.ErrUnavailable)}, "what the backend goes through"},
+		{"the same, by its own word", &hns.Error{Op: "x", Err: away{}}, "what the backend goes through"},
+		{"a read", &hns.Error{Op: "x", Err: hung(t)}, "Nothing was changed"},
+		{"nil pointers", errors.Join((*hns.Error)(nil), (*hns.BackendError)(nil), (*hns.DriftError)(nil), (*hns.FieldError)(nil), plain(hns.ErrDenied)), "elevated"},
 		{"rule", plain(&hns.FieldError{Path: "Type", Value: "Bogus", Rule: "policy-type"}), `Options.Allow with "policy-type"`},
 	}
 	for _, tt := range tests {
@@ -215,4 +220,30 @@ func keys[V any](m map[string]V) map[string]bool {
 		out[k] = true
 	}
 	return out
+}
+
+// away is an error of a backend that says by its Is that nothing is known.
+type away struct{}
+
+func (away) Error() string { return "locked" }
+
+func (away) Is(target error) bool { return target == hns.ErrUnavailable }
+
+// hung is what a read gives that HNS does not answer.
+func hung(t *testing.T) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	defer close(release)
+	c := hns.New(backend(func(hns.Request) (hns.Response, error) {
+		cancel()
+		<-release
+		return hns.Response{}, nil
+	}), nil)
+	_, err := c.Networks.List(ctx)
+	wantIs(t, err, hns.ErrOutcomeUnknown)
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "unknown") {
+		t.Errorf("error %v", err)
+	}
+	return err
 }

@@ -231,7 +231,8 @@ func (l *LoadBalancer) checkFamilies() []*FieldError {
 // Warnings returns what is suspected to fail or to be useless, and is sent all the
 // same, since HNS is not known to refuse it: backends that have addresses and
 // none of the load balancer's family; front ends of the loopback, whose packets
-// never reach the virtual switch; a source VIP that is no address of a network.
+// never reach the virtual switch; a source VIP that is no address of a network; a
+// backend that is listed twice.
 // endpoints are those of the node; a backend that is not among them is left out.
 // Paths are as in the document, such as "HostComputeEndpoints[0]".
 func (l *LoadBalancer) Warnings(endpoints []*Endpoint) []*FieldError {
@@ -241,7 +242,15 @@ func (l *LoadBalancer) Warnings(endpoints []*Endpoint) []*FieldError {
 	}
 	var out []*FieldError
 	for i, id := range l.Endpoints {
+		if first := slices.Index(l.Endpoints, id); first < i {
+			out = append(out, &FieldError{Path: fmt.Sprintf("HostComputeEndpoints[%d]", i), Value: id.String(),
+				Reason: fmt.Sprintf("the same as HostComputeEndpoints[%d]; what HNS does with one backend listed twice is not known", first)})
+			continue
+		}
 		for _, e := range endpoints {
+			if e == nil {
+				continue
+			}
 			as := e.Addresses()
 			if e.ID == id && len(as) > 0 && !slices.ContainsFunc(as, func(a netip.Addr) bool { return a.Is6() == v6 }) {
 				out = append(out, &FieldError{Path: fmt.Sprintf("HostComputeEndpoints[%d]", i), Value: id.String(),

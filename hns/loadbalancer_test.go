@@ -166,11 +166,11 @@ func TestLoadBalancerWarnings(t *testing.T) {
 		same(t, "warnings", tt.want, got)
 	}
 	var got []string
-	l := hns.LoadBalancer{SourceVIP: addr("0.0.0.0"), FrontendVIPs: []netip.Addr{addr("10.96.0.1"), addr("127.0.0.1")}}
+	l := hns.LoadBalancer{Endpoints: []hns.ID{podID, podID2, podID}, SourceVIP: addr("0.0.0.0"), FrontendVIPs: []netip.Addr{addr("10.96.0.1"), addr("127.0.0.1")}}
 	for _, w := range l.Warnings(nil) {
 		got = append(got, w.Path)
 	}
-	same(t, "warnings", []string{"SourceVIP", "FrontendVIPs[1]"}, got)
+	same(t, "warnings", []string{"HostComputeEndpoints[2]", "SourceVIP", "FrontendVIPs[1]"}, got)
 }
 
 // HNS does not say which backend is missing; the error does.

@@ -59,7 +59,10 @@ type Network struct {
 	Flags NetworkFlags
 	// Policies of the network itself.
 	Policies []NetworkPolicy
-	// IPAMs hold the subnets. Empty: HNS chooses (NAT), or there are none.
+	// IPAMs hold the subnets. Empty: HNS chooses (NAT), or there are none. What
+	// HNS makes of subnets of one network that overlap or are the same is not
+	// known, so they are sent as they are; on Overlay the VSID may tell them
+	// apart.
 	IPAMs []IPAM
 	// MACPool is where the MACs of endpoints come from; empty: HNS chooses.
 	MACPool []MACRange

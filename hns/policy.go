@@ -60,6 +60,13 @@ var (
 	_ SubnetPolicy   = RawPolicy{}
 )
 
+// String returns the type and the JSON of the settings, shortened if long, for
+// logs of whole objects. It holds what the policy holds: an Encryption policy
+// has keys.
+func (p RawPolicy) String() string {
+	return strings.TrimSpace(p.Type + " " + clip(string(p.Settings), 300))
+}
+
 // PolicyType returns p.Type.
 func (p RawPolicy) PolicyType() string { return p.Type }
 func (RawPolicy) endpointPolicy()      {}

@@ -16,7 +16,7 @@ var (
 type ACLAction string
 
 // The actions. Pass, in a [TierACL] alone, leaves the packet to the next tier
-// (schema 2.10).
+// (schema 2.10); in an [ACL] it is refused here.
 const (
 	ACLAllow ACLAction = "Allow"
 	ACLBlock ACLAction = "Block"
@@ -43,6 +43,7 @@ const (
 )
 
 var (
+	aclActionNames = []string{string(ACLAllow), string(ACLBlock)}
 	actionNames    = []string{string(ACLAllow), string(ACLBlock), string(ACLPass)}
 	directionNames = []string{string(In), string(Out)}
 	ruleTypeNames  = []string{string(RuleHost), string(RuleSwitch)}
@@ -64,7 +65,8 @@ type ACL struct {
 	// takes HNS 7.2.
 	ID string
 	// Protocols are numbers as text, such as "6"; empty is any, and so is
-	// "256". "252" stands for VXLAN and takes HNS 11.0.
+	// "256". "252" stands for VXLAN and takes HNS 11.0. No client is known that
+	// writes names here, so they are refused (rule "acl-protocol").
 	Protocols []string
 	// Action is needed.
 	Action ACLAction
@@ -72,6 +74,8 @@ type ACL struct {
 	Direction Direction
 	// LocalAddresses and RemoteAddresses are addresses, prefixes, and ids of
 	// the network's [SetPolicy]s; empty is any, and HNS takes no word for it.
+	// What HNS makes of a prefix with host bits, such as 10.0.0.5/8, is not known
+	// here: it is sent as it is.
 	LocalAddresses, RemoteAddresses []string
 	// LocalPorts and RemotePorts are ports and ranges such as "80-90"; empty
 	// is any.
@@ -105,7 +109,7 @@ func (p ACL) match() match {
 }
 
 func (p ACL) check() []*FieldError {
-	bad := checkEnum("Action", string(p.Action), actionNames)
+	bad := checkEnum("Action", string(p.Action), aclActionNames)
 	bad = append(bad, checkEnum("Direction", string(p.Direction), directionNames)...)
 	bad = append(bad, p.match().check()...)
 	if p.RuleType != "" {

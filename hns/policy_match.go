@@ -1,6 +1,7 @@
 package hns
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -67,9 +68,9 @@ func checkEach(name string, l []string, rule string, judge func(string) string) 
 const anyProtocol = 256
 
 func badProtocol(s string) string {
-	for _, name := range protocolNames {
-		if strings.EqualFold(name, s) {
-			return ""
+	for n, name := range protocolNames {
+		if n != 0 && strings.EqualFold(name, s) {
+			return fmt.Sprintf("a protocol is a number here: %d", n)
 		}
 	}
 	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n > anyProtocol {

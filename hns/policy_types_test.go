@@ -179,6 +179,9 @@ func TestEndpointPolicyRules(t *testing.T) {
 		{"nothing of a rule", endpointWith(hns.ACL{}), []string{at(".Action", "", "enum"), at(".Direction", "", "enum")}},
 		{"words of no schema", endpointWith(hns.ACL{Action: "Drop", Direction: "in", RuleType: "VFP"}), []string{at(".Action", "Drop", "enum"), at(".Direction", "in", "enum"), at(".RuleType", "VFP", "enum")}},
 		{"numbers for words", endpointWith(raw("ACL", `{"Action":1,"Direction":0,"RuleType":1}`)), nil},
+		// Pass is for tiers alone (schema 2.10).
+		{"pass, no tier", endpointWith(hns.ACL{Action: hns.ACLPass, Direction: hns.In}, raw("ACL", `{"Action":2,"Direction":0}`)), []string{
+			at(".Action", "Pass", "enum"), "Policies[1].Settings.Action | Pass | enum"}},
 		{"words in small letters", endpointWith(raw("ACL", `{"action":"block","direction":"out"}`)), nil},
 		{"addresses", addresses("10.0.0.0/8", " 192.0.2.1", "10.0.0.1/8", "fd00::/8", "fd00::1", "set-17"), nil},
 		// HNS has no word for any address (microsoft/hcsshim#1059).
@@ -191,7 +194,7 @@ func TestEndpointPolicyRules(t *testing.T) {
 			at(".RemoteAddresses", "10.0.0.0/33", "acl-address"), at(".RemoteAddresses", "cidr/8", "acl-address"), at(".RemoteAddresses", "10.0.0", "acl-address"),
 			at(".RemoteAddresses", "10.0.0.1:80", "acl-address"), at(".RemoteAddresses", "", "acl-address")}},
 		{"protocols", endpointWith(acl(func(p *hns.ACL) { p.Protocols = []string{"0", "6", " 17", "256", "tcp", "257", "x", "-1", ""} })), []string{
-			at(".Protocols", "257", "acl-protocol"), at(".Protocols", "x", "acl-protocol"), at(".Protocols", "-1", "acl-protocol"), at(".Protocols", "", "acl-protocol")}},
+			at(".Protocols", "tcp", "acl-protocol"), at(".Protocols", "257", "acl-protocol"), at(".Protocols", "x", "acl-protocol"), at(".Protocols", "-1", "acl-protocol"), at(".Protocols", "", "acl-protocol")}},
 		{"ports", endpointWith(acl(func(p *hns.ACL) {
 			p.LocalPorts, p.RemotePorts = []string{"80", "0", "80-80", " 1-65535", "65536", "90-80"}, []string{"http", "80-", "1-2-3"}
 		})), []string{
@@ -250,8 +253,8 @@ func TestNetworkPolicyRules(t *testing.T) {
 // from.
 func TestReasons(t *testing.T) {
 	for want, p := range map[string]hns.EndpointPolicy{
-		"Settings.Direction: missing; one of In, Out":                                             hns.ACL{Action: hns.ACLPass},
-		`Settings.Action: "Drop": not one of Allow, Block, Pass`:                                  hns.ACL{Action: "Drop", Direction: hns.In},
+		"Settings.Direction: missing; one of In, Out":                                             hns.ACL{Action: hns.ACLAllow},
+		`Settings.Action: "Drop": not one of Allow, Block`:                                        hns.ACL{Action: "Drop", Direction: hns.In},
 		`Settings.LocalAddresses: "Any": HNS has no word for any address; leave the list empty`:   acl(func(p *hns.ACL) { p.LocalAddresses = []string{"Any"} }),
 		`Settings.LocalAddresses: "10.0.0": not an address, nor a prefix such as 10.0.0.0/8`:      acl(func(p *hns.ACL) { p.LocalAddresses = []string{"10.0.0"} }),
 		`Settings.LocalAddresses: "<gw>": not an address, a prefix, nor the id of an address set`: acl(func(p *hns.ACL) { p.LocalAddresses = []string{"<gw>"} }),
@@ -260,6 +263,8 @@ func TestReasons(t *testing.T) {
 		`Settings.Priority: "1": a priority is 100 to 65500, or 0 for none`:                       acl(func(p *hns.ACL) { p.Priority = 1 }),
 		`Settings.Exceptions[0]: "x": not a prefix such as 10.0.0.0/8, nor an address`:            hns.OutBoundNAT{Exceptions: []string{"x"}},
 		`Settings.LocalPorts: "x": not a port, nor a range such as 8000-8080`:                     acl(func(p *hns.ACL) { p.LocalPorts = []string{"x"} }),
+		`Settings.Action: "Pass": not one of Allow, Block`:                                        hns.ACL{Action: hns.ACLPass, Direction: hns.In},
+		`Settings.Protocols: "TCP": a protocol is a number here: 6`:                               acl(func(p *hns.ACL) { p.Protocols = []string{"TCP"} }),
 		`Settings.Protocols: "x": not a protocol number such as 6 or 17`:                          acl(func(p *hns.ACL) { p.Protocols = []string{"x"} }),
 	} {
 		if err := hns.CheckEndpointPolicy(p); err == nil || err.Error() != want {

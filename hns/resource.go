@@ -222,9 +222,10 @@ func isRefusal(err error) bool {
 // FieldErrors returns every *[FieldError] that err holds, in order, however
 // it is wrapped or joined.
 func FieldErrors(err error) []*FieldError {
-	switch e := err.(type) { //nolint:errorlint // takes the tree apart itself
-	case nil:
+	if isNil(err) {
 		return nil
+	}
+	switch e := err.(type) { //nolint:errorlint // takes the tree apart itself
 	case *FieldError:
 		return []*FieldError{e}
 	case interface{ Unwrap() error }:

@@ -68,8 +68,9 @@ func (c *Client) Verify(ctx context.Context, want *Endpoint, namespace ID) ([]Di
 }
 
 // CompareEndpoints returns what want sets and got has not. ID, Namespace and
-// State are not compared.
+// State are not compared. A nil want sets nothing, a nil got has nothing.
 func CompareEndpoints(want, got *Endpoint) []Difference {
+	want, got = orZero(want), orZero(got)
 	var diffs []Difference
 	add := func(path, w, g string) {
 		if w != "" && w != g {
@@ -103,6 +104,14 @@ func CompareEndpoints(want, got *Endpoint) []Difference {
 	add("Dns.ServerList", strings.Join(want.DNS.ServerList, ","), strings.Join(got.DNS.ServerList, ","))
 	add("Dns.Options", strings.Join(want.DNS.Options, ","), strings.Join(got.DNS.Options, ","))
 	return append(diffs, comparePolicies(want.Policies, got.Policies)...)
+}
+
+// orZero returns the zero value for nil.
+func orZero[T any](p *T) *T {
+	if p == nil {
+		return new(T)
+	}
+	return p
 }
 
 // comparePolicies wants each policy of want, as often as it is there.
