@@ -48,7 +48,8 @@ var (
 	// its text says that HNS did not answer.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrLeftBehind: a step failed and so did taking back what came before it;
-	// something may still be there.
+	// something may still be there, or something that was deleted to be made anew
+	// is gone. The error says what.
 	ErrLeftBehind = errors.New("left behind")
 	// ErrUnsupportedOS: there is no HNS on this operating system.
 	ErrUnsupportedOS = errors.New("HNS needs Windows")

@@ -101,7 +101,7 @@ func explainSentinel(err error) string {
 
 // explainOwn explains errors of others that say by their Is what they mean.
 func explainOwn(err error) string {
-	if m, ok := err.(interface{ Is(error) bool }); ok && m.Is(ErrUnavailable) { //nolint:errorlint // firstKnown takes the tree apart
+	if m, ok := err.(interface{ Is(error) bool }); ok && m.Is(ErrUnavailable) {
 		return helpAway
 	}
 	return ""
@@ -128,7 +128,7 @@ var sentinelHelp = []struct {
 	{ErrUnsupportedOS, "HNS is a service of Windows. Elsewhere use the emulator: hns.New(emulator.New(nil), nil)."},
 	{ErrOutcomeUnknown, "HNS did not answer in time and may still do what was asked. Read the object before trying again; HNS can take a minute when it makes a virtual switch, and a call that never comes back means that the service hangs."},
 	{ErrNotSent, "Nothing was sent: the context was done before, or as many calls as Options.MaxInFlight allows wait for HNS. If they never come back, the service hangs and must be restarted."},
-	{ErrLeftBehind, "A clean-up failed as well. Look for what the error names, and delete it by hand or with the next DEL."},
+	{ErrLeftBehind, "A clean-up failed as well. Look for what the error names: delete by hand or with the next DEL what is left over, and make again what is gone; the next Ensure does."},
 	{ErrAmbiguous, "Names of endpoints are not unique, and load balancers have none. Delete the leftovers among what the error lists by their ids."},
 	{ErrDrift, helpDrift},
 	{ErrNotFound, "Nothing of that name or id is on this node. Names are compared exactly, letter case included."},

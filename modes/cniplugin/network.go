@@ -89,10 +89,11 @@ func (r *run) lookAtNetwork(ctx context.Context) (*settled, error) {
 	whole.Policies = append(slices.Clone(whole.Policies), plan.AddPolicies...)
 	s.whole = &whole
 	got, d, err := r.Client.Networks.Ensure(ctx, s.compare, &hns.EnsureOptions{DryRun: true, Drift: n.Drift})
+	var conflict *hns.ConflictError // of a create: the network is missing, and making it will say so again
 	switch {
 	case errors.Is(err, hns.ErrDrift):
 		return nil, n.differences(err)
-	case err != nil:
+	case err != nil && !errors.As(err, &conflict):
 		return nil, err
 	case got == nil:
 		s.missing = &hns.Error{Op: "find network", Kind: hns.KindNetwork, Ref: fmt.Sprintf("%q", r.Config.Name), Err: hns.ErrNotFound}
