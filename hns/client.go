@@ -240,6 +240,9 @@ func doSafely(b Backend, req Request) (resp Response, err error) {
 			err = &BackendError{Err: fmt.Errorf("panic in backend: %v\n%s", p, debug.Stack())}
 		}
 	}()
+	if b == nil {
+		return Response{}, errors.New("the client has no backend")
+	}
 	return b.Do(req)
 }
 
