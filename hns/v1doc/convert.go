@@ -64,7 +64,8 @@ func ToV2(kind hns.Kind, doc []byte) (json.RawMessage, error) {
 
 // ToV1 returns a document of schema 2 in schema 1. Ids keep their letter case.
 // The error holds a *hns.FieldError for each value that schema 1 has no place
-// for; the document is returned all the same, without them.
+// for; the document is returned all the same, without them, but with the policies
+// whose type schema 1 does not know.
 func ToV1(kind hns.Kind, doc []byte) (json.RawMessage, error) {
 	k, ok := converters[kind]
 	if !ok {
@@ -76,7 +77,7 @@ func ToV1(kind hns.Kind, doc []byte) (json.RawMessage, error) {
 	}
 	var lost complaints
 	out := must(k.down(o, &lost))
-	return out, errors.Join(lost...)
+	return out, lost.err()
 }
 
 // PoliciesToV2 returns policies of a network, endpoint or subnet in schema 2.

@@ -102,7 +102,8 @@ func protocolNumber(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// policyDown returns a policy of schema 2 in schema 1.
+// policyDown returns a policy of schema 2 in schema 1, also one that it
+// complains about: what was read stays.
 func policyDown(raw json.RawMessage, path string, bad *complaints) json.RawMessage {
 	o, err := parse(raw)
 	if err != nil {
@@ -110,9 +111,12 @@ func policyDown(raw json.RawMessage, path string, bad *complaints) json.RawMessa
 		return nil
 	}
 	t := typeOf(o.str("Type"), true)
+	if t.v1 == "" {
+		bad.because(path, raw, "schema 1 knows no policy of this type")
+	}
 	out := object{"Type": toJSON(cmp.Or(t.v1, o.str("Type")))}
 	settings, err := parse(o.get("Settings"))
-	if err != nil && o.get("Settings") != nil {
+	if err != nil && o.get("Settings") != nil && t.v1 != "" {
 		bad.add(path+".Settings", o.get("Settings"))
 	}
 	for k, value := range settings {

@@ -161,6 +161,9 @@ func balancerDown(o object, bad *complaints) object {
 		bad.add("Flags", toJSON(v6Flag)) // schema 1 knows the family by the addresses
 	}
 	l, _ := elements(o.get("PortMappings"))
+	if len(l) == 0 {
+		bad.ofNoPort(o)
+	}
 	var policies []json.RawMessage
 	for i, raw := range l {
 		m, _ := parse(raw)
@@ -183,6 +186,29 @@ func balancerDown(o object, bad *complaints) object {
 	}
 	out.set("Policies", policies)
 	return out
+}
+
+// ofNoPort complains about what schema 1 has in the policy of each port alone.
+func (c *complaints) ofNoPort(o object) {
+	const reason = "schema 1 has it with a port, and there is none"
+	vips, _ := elements(o.get("FrontendVIPs"))
+	for i, vip := range vips {
+		c.because(fmt.Sprintf("FrontendVIPs[%d]", i), vip, reason)
+	}
+	if vip := o.get("SourceVIP"); !empty(vip) {
+		c.because("SourceVIP", vip, reason)
+	}
+	if dsr := o.number("Flags") & dsrFlag; dsr != 0 {
+		c.because("Flags", toJSON(dsr), reason)
+	}
+}
+
+// rewrites complains about what a list holds that no list written for the
+// object would: it would go, or say otherwise than the object.
+func (c *complaints) rewrites(raw object, typeName string) {
+	for _, u := range strangers(raw, typeName) {
+		c.because(u.Path, json.RawMessage(u.Text), u.Reason+", so that the policies of this list cannot be changed")
+	}
 }
 
 func routeUp(o object) object {

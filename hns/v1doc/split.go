@@ -2,11 +2,13 @@ package v1doc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf16"
 )
 
@@ -20,7 +22,11 @@ import (
 // The error names the offset in the text (as UTF-8), or is the Error of an
 // answer without success.
 func Split(dump []byte) ([]json.RawMessage, error) {
-	text := bytes.TrimPrefix(utf8Of(dump), []byte("\ufeff"))
+	text, err := utf8Of(dump)
+	if err != nil {
+		return nil, fmt.Errorf("read dump of schema 1: %w", err)
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	d := json.NewDecoder(bytes.NewReader(text))
 	var out []json.RawMessage
 	for {
@@ -30,7 +36,7 @@ func Split(dump []byte) ([]json.RawMessage, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read dump of schema 1: at byte %d: %w", d.InputOffset(), err)
+			return nil, fmt.Errorf("read dump of schema 1: at byte %d: %w", offset(text, err), err)
 		}
 		docs, err := unwrap(raw, deepest)
 		if err != nil {
@@ -38,6 +44,15 @@ func Split(dump []byte) ([]json.RawMessage, error) {
 		}
 		out = append(out, docs...)
 	}
+}
+
+// offset returns where the text stops being JSON.
+func offset(text []byte, err error) int64 {
+	var bad *json.SyntaxError
+	if errors.As(err, &bad) {
+		return bad.Offset
+	}
+	return int64(len(text)) // it ends too early
 }
 
 // deepest is how many lists and answers may stand within each other.
@@ -59,8 +74,12 @@ func unwrap(raw json.RawMessage, depth int) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	if success := o.get("Success"); success != nil {
-		if !o.boolean("Success") {
-			return nil, fmt.Errorf("the answer is a failure: %s", o.str("Error"))
+		var ok bool
+		if json.Unmarshal(success, &ok) != nil {
+			return nil, fmt.Errorf("an answer whose Success is %.64s, neither true nor false", success)
+		}
+		if !ok {
+			return nil, fmt.Errorf("the answer is a failure: %s", cmp.Or(strings.TrimSpace(o.str("Error")), "it does not say why"))
 		}
 		if o.get("Output") == nil {
 			return nil, nil
@@ -89,7 +108,7 @@ func unwrapList(raw json.RawMessage, depth int) ([]json.RawMessage, error) {
 }
 
 // utf8Of turns UTF-16 with a byte order mark into UTF-8.
-func utf8Of(b []byte) []byte {
+func utf8Of(b []byte) ([]byte, error) {
 	var order binary.ByteOrder
 	switch {
 	case bytes.HasPrefix(b, []byte{0xff, 0xfe}):
@@ -97,11 +116,14 @@ func utf8Of(b []byte) []byte {
 	case bytes.HasPrefix(b, []byte{0xfe, 0xff}):
 		order = binary.BigEndian
 	default:
-		return b
+		return b, nil
+	}
+	if len(b)%2 != 0 {
+		return nil, fmt.Errorf("at byte %d: half a character of UTF-16, where the text ends", len(b)-1)
 	}
 	var units []uint16
-	for b = b[2:]; len(b) >= 2; b = b[2:] {
+	for b = b[2:]; len(b) > 0; b = b[2:] {
 		units = append(units, order.Uint16(b))
 	}
-	return []byte(string(utf16.Decode(units)))
+	return []byte(string(utf16.Decode(units))), nil
 }

@@ -50,10 +50,14 @@ func TestSplit(t *testing.T) {
 
 func TestSplitRefuses(t *testing.T) {
 	for dump, want := range map[string]string{
-		`[{"ID":"a"},`: "at byte",
-		`Name : nat`:   "at byte",
+		`[{"ID":"a"},`: "at byte 12",
+		`{} [{"ID"`:    "at byte 9",
+		`{} Name : x`:  "at byte 4",
 		`[{}, "x"]`:    `[1]: "x" is neither`,
 		`{"Success":false,"Error":"Element not found. "}`: "Element not found.",
+		`{"Success":false}`:                               "it does not say why",
+		`{"Success":"true","Output":{}}`:                  `Success is "true"`,
+		"\xff\xfe{\x00}\x00x":                             "at byte 6: half a character",
 		strings.Repeat("[", 20) + strings.Repeat("]", 20): "too deep",
 	} {
 		if _, err := v1doc.Split([]byte(dump)); err == nil || !strings.Contains(err.Error(), want) {

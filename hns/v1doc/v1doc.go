@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/hnskit/hnskit/hns"
@@ -16,19 +17,20 @@ type kind[T any] struct {
 	decode func([]byte) (*T, error)
 	encode func(*T) (json.RawMessage, error)
 	doc    func(*T) *hns.Document
+	list   string // the type of policies in a policy list, else ""
 }
 
 var (
 	networks = kind[hns.Network]{"network", converters[hns.KindNetwork], hns.DecodeNetwork, (*hns.Network).Encode,
-		func(n *hns.Network) *hns.Document { return &n.Document }}
+		func(n *hns.Network) *hns.Document { return &n.Document }, ""}
 	endpoints = kind[hns.Endpoint]{"endpoint", converters[hns.KindEndpoint], hns.DecodeEndpoint, (*hns.Endpoint).Encode,
-		func(e *hns.Endpoint) *hns.Document { return &e.Document }}
+		func(e *hns.Endpoint) *hns.Document { return &e.Document }, ""}
 	namespaces = kind[hns.Namespace]{"namespace", converters[hns.KindNamespace], hns.DecodeNamespace, (*hns.Namespace).Encode,
-		func(n *hns.Namespace) *hns.Document { return &n.Document }}
+		func(n *hns.Namespace) *hns.Document { return &n.Document }, ""}
 	balancers = kind[hns.LoadBalancer]{"load balancer", converters[hns.KindLoadBalancer], hns.DecodeLoadBalancer, (*hns.LoadBalancer).Encode,
-		func(l *hns.LoadBalancer) *hns.Document { return &l.Document }}
+		func(l *hns.LoadBalancer) *hns.Document { return &l.Document }, elb}
 	routes = kind[hns.SDNRouteObject]{"SDN route", converters[hns.KindRoute], hns.DecodeSDNRouteObject, (*hns.SDNRouteObject).Encode,
-		func(r *hns.SDNRouteObject) *hns.Document { return &r.Document }}
+		func(r *hns.SDNRouteObject) *hns.Document { return &r.Document }, sdnRoute}
 )
 
 // DecodeNetwork reads a network (HNSNetwork). It fails only if doc is no JSON
@@ -47,7 +49,8 @@ func DecodeEndpoint(doc []byte) (*hns.Endpoint, error) { return decode(endpoints
 
 // EncodeEndpoint returns the endpoint in schema 1. The error holds a
 // *hns.FieldError for each value that schema 1 has no place for, such as a
-// route that is no default route.
+// route that is no default route, or a policy of a type that schema 1 does not
+// know; one that was read stays.
 func EncodeEndpoint(e *hns.Endpoint) (json.RawMessage, error) { return encode(endpoints, e) }
 
 // DecodeNamespace reads a namespace. It fails only if doc is no JSON object.
@@ -70,7 +73,12 @@ func DecodeLoadBalancer(doc []byte) (*hns.LoadBalancer, error) {
 
 // EncodeLoadBalancer returns the load balancer as a policy list, with an ELB
 // policy for each port. The error holds a *hns.FieldError for each value that
-// schema 1 has no place for, such as a distribution.
+// schema 1 has no place for, such as a distribution, or a virtual IP without a
+// port.
+//
+// Of a list whose policies disagree or are not all of type ELB, what the
+// policies say cannot be changed: the error has what does not fit. Without its
+// Document the load balancer is written anew.
 func EncodeLoadBalancer(l *hns.LoadBalancer) (json.RawMessage, error) { return encode(balancers, l) }
 
 // DecodeRoute reads a policy list of ROUTE policies as an SDN route object. It
@@ -84,7 +92,9 @@ func DecodeRoute(doc []byte) (*hns.SDNRouteObject, error) {
 	return r, err
 }
 
-// EncodeRoute returns the SDN route object as a policy list.
+// EncodeRoute returns the SDN route object as a policy list. Of a list that
+// holds policies of another type, the routes cannot be changed; see
+// [EncodeLoadBalancer].
 func EncodeRoute(r *hns.SDNRouteObject) (json.RawMessage, error) { return encode(routes, r) }
 
 // IsRoute reports whether a policy list holds a ROUTE policy: it is for
@@ -124,7 +134,7 @@ func encode[T any](k kind[T], obj *T) (json.RawMessage, error) {
 	raw, ok := original(k.doc(obj).Raw)
 	if !ok {
 		if len(lost) > 0 {
-			return fail(errors.Join(lost...))
+			return fail(lost.err())
 		}
 		return must(now), nil
 	}
@@ -136,8 +146,12 @@ func encode[T any](k kind[T], obj *T) (json.RawMessage, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if err := errors.Join(lost.beyond(known)...); err != nil {
-		return fail(err)
+	lost = lost.beyond(known)
+	if k.list != "" && !equal(base.get("Policies"), now.get("Policies")) {
+		lost.rewrites(raw, k.list)
+	}
+	if len(lost) > 0 {
+		return fail(lost.err())
 	}
 	if !merge(raw, base, now) {
 		return slices.Clone(k.doc(obj).Raw), nil
@@ -174,11 +188,29 @@ func schema1[T any](k kind[T], obj *T) (object, complaints, error) {
 	return k.down(o, &lost), lost, nil
 }
 
-// complaints are what schema 1 has no place for.
-type complaints []error
+// complaint is a value that schema 1 has no place for.
+type complaint struct {
+	path, reason string
+	value        json.RawMessage
+}
+
+type complaints []complaint
 
 func (c *complaints) add(path string, value json.RawMessage) {
-	*c = append(*c, &hns.FieldError{Path: path, Value: clip(value), Reason: "schema 1 has no place for it"})
+	c.because(path, value, "schema 1 has no place for it")
+}
+
+func (c *complaints) because(path string, value json.RawMessage, reason string) {
+	*c = append(*c, complaint{path, reason, value})
+}
+
+// err returns a *hns.FieldError for each, nil if there are none.
+func (c complaints) err() error {
+	var out []error
+	for _, x := range c {
+		out = append(out, &hns.FieldError{Path: x.path, Value: clip(x.value), Reason: x.reason})
+	}
+	return errors.Join(out...)
 }
 
 // clip returns a value for an error: a text as it is, and nothing long.
@@ -204,9 +236,20 @@ func (c *complaints) refuse(o object, path string, except ...string) {
 }
 
 // beyond returns the complaints that are not about what the document had
-// already, and keeps.
-func (c complaints) beyond(known complaints) complaints {
-	return slices.DeleteFunc(slices.Clone(c), func(e error) bool {
-		return slices.ContainsFunc(known, func(k error) bool { return k.Error() == e.Error() })
-	})
+// already, and keeps, be it at another place of its list.
+func (c complaints) beyond(known complaints) (out complaints) {
+	known = slices.Clone(known)
+	for _, x := range c {
+		at := slices.IndexFunc(known, func(k complaint) bool {
+			return index.ReplaceAllString(k.path, "") == index.ReplaceAllString(x.path, "") && equal(k.value, x.value)
+		})
+		if at < 0 {
+			out = append(out, x)
+		} else {
+			known = slices.Delete(known, at, at+1)
+		}
+	}
+	return out
 }
+
+var index = regexp.MustCompile(`\[\d+\]`)

@@ -271,10 +271,10 @@ func TestEncodeRefuses(t *testing.T) {
 				IPConfigs: []hns.IPConfig{{Address: v6}, {Address: netip.MustParseAddr("fd00::8")}},
 				Routes:    []hns.Route{{NextHop: v6, DestinationPrefix: netip.MustParsePrefix("fd01::/64")}},
 				DNS:       hns.DNS{Options: []string{"ndots:5"}, Search: []string{"a,b"}},
-				Policies:  []hns.EndpointPolicy{hns.RawPolicy{Type: "Odd", Settings: []byte("[1]")}},
+				Policies:  []hns.EndpointPolicy{hns.RawPolicy{Type: "QOS", Settings: []byte("[1]")}, hns.RawPolicy{Type: "Odd"}},
 			})
 			return err
-		}, []string{"IpConfigurations[1]", "Routes[0]", "Dns.Search[0]", "Dns.Options", "Policies[0].Settings"}},
+		}, []string{"IpConfigurations[1]", "Routes[0]", "Dns.Search[0]", "Dns.Options", "Policies[0].Settings", "Policies[1]"}},
 		{"network", func() error {
 			_, err := v1doc.EncodeNetwork(&hns.Network{IPAMs: []hns.IPAM{{Type: "DHCP", Subnets: []hns.Subnet{{IPSubnets: []hns.IPSubnet{{}}, Routes: []hns.Route{
 				{NextHop: v6, DestinationPrefix: netip.MustParsePrefix("fd01::/64")},
@@ -288,6 +288,11 @@ func TestEncodeRefuses(t *testing.T) {
 				{Distribution: hns.DistributePerClient, Flags: hns.LoadBalancerPreserveDIP}}})
 			return err
 		}, []string{"Flags", "PortMappings[0].Flags", "PortMappings[0].DistributionType"}},
+		{"load balancer without ports", func() error {
+			_, err := v1doc.EncodeLoadBalancer(&hns.LoadBalancer{Endpoints: []hns.ID{{1}}, FrontendVIPs: []netip.Addr{v6, netip.MustParseAddr("10.96.0.1")},
+				SourceVIP: v6, Flags: hns.LoadBalancerDSR})
+			return err
+		}, []string{"FrontendVIPs[0]", "FrontendVIPs[1]", "SourceVIP", "Flags"}},
 		{"nil", func() error { _, err := v1doc.EncodeRoute(nil); return err }, []string{""}},
 	}
 	for _, tt := range tests {
