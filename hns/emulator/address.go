@@ -96,6 +96,9 @@ func (tx *tx) checkAddress(n *network, a netip.Addr, remote bool) error {
 		if !ok {
 			return failure(hns.CodeInvalidIP)
 		}
+		if _, ok := n.subnets[i].blockOf(a); !ok {
+			return failure(hns.CodeInvalidIP)
+		}
 		if n.subnets[i].reserved(a) && !tx.version.Less(reservedSince) {
 			return failure(hns.CodeAddressInvalidOrReserved)
 		}
@@ -109,20 +112,22 @@ func (tx *tx) checkAddress(n *network, a netip.Addr, remote bool) error {
 	return nil
 }
 
-// allocate returns the lowest free address of the family in the subnets of the
-// network, and its subnet. found is false when the family has no subnet.
+// allocate returns the lowest free address of the family in the first block of
+// the network's subnets that has one, and its subnet. found is false when the family has no subnet.
 func (tx *tx) allocate(n *network, v6 bool) (a netip.Addr, sub int, found bool, err error) {
 	for i, s := range n.subnets {
 		if s.prefix.Addr().Is6() != v6 {
 			continue
 		}
 		found = true
-		off, ok := tx.freelist(freeKey{n.id, false, i}).lowest(last(s.prefix), func(off uint64) bool {
-			a := at(s.prefix, off)
-			return s.reserved(a) || len(tx.byAddress[addressKey{n.id, a}]) > 0
-		})
-		if ok {
-			return at(s.prefix, off), i, true, nil
+		for j, b := range s.blocks {
+			off, ok := tx.freelist(freeKey{n.id, false, i, j}).lowest(last(b.prefix), func(off uint64) bool {
+				a := at(b.prefix, off)
+				return s.reserved(a) || len(tx.byAddress[addressKey{n.id, a}]) > 0
+			})
+			if ok {
+				return at(b.prefix, off), i, true, nil
+			}
 		}
 	}
 	if found {

@@ -117,6 +117,9 @@ func (c *creation) addAddress(a netip.Addr, bits int) error {
 		if x.address == a {
 			return failure(hns.CodeObjectAlreadyExists)
 		}
+		if x.address.Is6() == a.Is6() && !c.opts.SeveralAddresses {
+			return failure(hns.CodeInvalidParameter)
+		}
 	}
 	sub, ok := c.n.subnetOf(a)
 	if !ok {
@@ -239,8 +242,10 @@ func (c *creation) renderConfigs() json.RawMessage {
 	for _, x := range c.configs {
 		o := object{{"IpAddress", quote(x.address.String())}}
 		o.addUint("PrefixLength", uint64(x.bits))
-		if x.subnet >= 0 && !c.n.subnets[x.subnet].ipSubnet.IsZero() {
-			o.addString("IpSubnetId", c.n.subnets[x.subnet].ipSubnet.String())
+		if x.subnet >= 0 {
+			if b, _ := c.n.subnets[x.subnet].blockOf(x.address); !b.id.IsZero() {
+				o.addString("IpSubnetId", b.id.String())
+			}
 		}
 		out = append(out, o.bytes())
 	}
@@ -255,6 +260,7 @@ func (c *creation) renderConfigs() json.RawMessage {
 func (c *creation) routes() (json.RawMessage, error) {
 	given := c.r.objects("Routes")
 	for _, r := range given {
+		r.uint16("Metric")
 		if hop := r.str("NextHop"); hop != "" {
 			if _, ok := parseAddress(hop); !ok {
 				return nil, failure(hns.CodeInvalidIP)

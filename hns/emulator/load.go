@@ -71,6 +71,34 @@ func (l loader) order(seq uint64) uint64 {
 	return seq
 }
 
+// The members of documents in the order in which a create writes them.
+var (
+	networkOrder  = []string{"ID", "Owner", "Name", "Version", "SchemaVersion", "State", "Type", "Policies", "MacPool", "Dns", "Ipams", "Flags"}
+	endpointOrder = []string{"ID", "Owner", "Name", "Version", "SchemaVersion", "State", "HostComputeNetwork", "HostComputeNamespace", "Policies",
+		"IpConfigurations", "Dns", "Routes", "MacAddress", "Flags"}
+	namespaceOrder = []string{"ID", "Owner", "Name", "Version", "SchemaVersion", "State", "NamespaceId", "Type", "Resources"}
+)
+
+// withPlaces returns the document with a place holder for each of the members
+// that it has no value for today, where a create would have put it: an HNS in a
+// file shows the same as one in memory.
+func withPlaces(o object, order []string, names ...string) object {
+	for _, name := range names {
+		if o.index(name) >= 0 {
+			continue
+		}
+		behind := order[slices.Index(order, name)+1:]
+		at := slices.IndexFunc(o, func(m member) bool {
+			return slices.ContainsFunc(behind, func(b string) bool { return strings.EqualFold(b, m.name) })
+		})
+		if at < 0 {
+			at = len(o)
+		}
+		o = slices.Insert(slices.Clone(o), at, member{name, nil})
+	}
+	return o
+}
+
 // dynamic makes members place holders, so that their fields are rendered.
 func dynamic(o object, names ...string) object {
 	c := slices.Clone(o)
@@ -86,7 +114,7 @@ func (l loader) network(doc object, r *reader, id hns.ID) error {
 	if l.networks[id] != nil {
 		return fmt.Errorf("ID: %s is there twice", id)
 	}
-	n := &network{id: id, name: r.str("Name"), flags: r.uint32("Flags"), doc: doc}
+	n := &network{id: id, name: r.str("Name"), flags: r.uint32("Flags"), doc: withPlaces(doc, networkOrder, "Policies")}
 	var known bool
 	if n.kind, known = r.enum("Type", networkTypes); !known {
 		n.kind = unknownType
@@ -100,7 +128,7 @@ func (l loader) network(doc object, r *reader, id hns.ID) error {
 		n.macs = ranges
 	}
 	if ps, ok := loadPolicies(networkPolicies, r.get("Policies")); ok && len(ps) > 0 {
-		n.policies, n.doc = ps, dynamic(doc, "Policies")
+		n.policies, n.doc = ps, dynamic(n.doc, "Policies")
 	}
 	if !known {
 		l.assumePrivate(n)
@@ -151,8 +179,8 @@ func loadSubnets(r *reader) (out []subnet) {
 			}
 			sub := subnet{prefix: p.Masked(), freeGateway: s.uint32("Flags")&flagFreeGateway != 0}
 			sub.id, _ = hns.ParseID(s.str("ID"))
-			if blocks := s.objects("IpSubnets"); len(blocks) > 0 {
-				sub.ipSubnet, _ = hns.ParseID(blocks[0].str("ID"))
+			if sub.blocks = loadBlocks(s.objects("IpSubnets")); len(sub.blocks) == 0 {
+				sub.blocks = []block{{prefix: sub.prefix}}
 			}
 			sub.gateway, _ = gateway(&s, p)
 			if ps, ok := loadPolicies(subnetPolicies, s.get("Policies")); ok {
@@ -164,12 +192,23 @@ func loadSubnets(r *reader) (out []subnet) {
 	return out
 }
 
+// loadBlocks reads the address blocks that a subnet shows.
+func loadBlocks(shown []reader) (out []block) {
+	for _, b := range shown {
+		if p, err := netip.ParsePrefix(b.str("IpAddressPrefix")); err == nil {
+			id, _ := hns.ParseID(b.str("ID"))
+			out = append(out, block{id, p.Masked()})
+		}
+	}
+	return out
+}
+
 func (l loader) endpoint(doc object, r *reader, id hns.ID) error {
 	if l.endpoints[id] != nil {
 		return fmt.Errorf("ID: %s is there twice", id)
 	}
 	e := &endpoint{id: id, name: r.str("Name"), flags: r.uint32("Flags"), state: r.uint16("State"),
-		doc: dynamic(doc, "State")}
+		doc: dynamic(withPlaces(doc, endpointOrder, "State", "HostComputeNamespace", "Policies"), "State")}
 	e.network, _ = hns.ParseID(r.str("HostComputeNetwork"))
 	e.namespace, _ = hns.ParseID(r.str("HostComputeNamespace"))
 	e.mac, _ = hns.ParseMAC(r.str("MacAddress"))
@@ -202,7 +241,7 @@ func (l loader) namespace(doc object, r *reader, id hns.ID) error {
 	if l.namespaces[id] != nil {
 		return fmt.Errorf("ID: %s is there twice", id)
 	}
-	n := &namespace{id: id, number: r.uint32("NamespaceId"), doc: doc}
+	n := &namespace{id: id, number: r.uint32("NamespaceId"), doc: withPlaces(doc, namespaceOrder, "NamespaceId", "Resources")}
 	n.private = l.private.Namespaces[id]
 	n.private.Seq = l.order(n.private.Seq)
 	n.seq = n.private.Seq
@@ -212,7 +251,7 @@ func (l loader) namespace(doc object, r *reader, id hns.ID) error {
 		n.resources = append(n.resources, resource{container: kind == 0, id: data.str("Id")})
 	}
 	if !r.bad && len(n.resources) > 0 {
-		n.doc = dynamic(doc, "Resources")
+		n.doc = dynamic(n.doc, "Resources")
 	}
 	l.counter.Compartment = max(l.counter.Compartment, n.number)
 	l.putNamespace(n)

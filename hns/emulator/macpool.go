@@ -89,7 +89,7 @@ func (tx *tx) nextMAC(n *network) (hns.MAC, error) {
 		if n.internal() && i == len(n.macs)-1 && r.end > r.start {
 			r.end-- // the vNIC of the host
 		}
-		off, ok := tx.freelist(freeKey{n.id, true, i}).lowest(r.end-r.start, func(off uint64) bool {
+		off, ok := tx.freelist(freeKey{n.id, true, i, 0}).lowest(r.end-r.start, func(off uint64) bool {
 			m := macFrom(r.start + off)
 			return m.IsZero() || len(tx.byMAC[macKey{n.id, m}]) > 0
 		})

@@ -3,6 +3,7 @@ package emulator
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -47,11 +48,33 @@ type networkPrivate struct {
 
 // subnet is what the emulator needs of a subnet.
 type subnet struct {
-	id, ipSubnet hns.ID
-	prefix       netip.Prefix
-	gateway      netip.Addr // zero: none
-	freeGateway  bool       // flag DoNotReserveGatewayAddress
-	vsid         uint32
+	id          hns.ID
+	blocks      []block // at least one; endpoints have their addresses from these
+	prefix      netip.Prefix
+	gateway     netip.Addr // zero: none
+	freeGateway bool       // flag DoNotReserveGatewayAddress
+	vsid        uint32
+}
+
+// block is an address block of a subnet, in HNS an IP subnet.
+type block struct {
+	id     hns.ID // zero: a dump does not tell
+	prefix netip.Prefix
+}
+
+func (s subnet) equal(o subnet) bool {
+	return s.id == o.id && slices.Equal(s.blocks, o.blocks) && s.prefix == o.prefix && s.gateway == o.gateway &&
+		s.freeGateway == o.freeGateway && s.vsid == o.vsid
+}
+
+// blockOf returns the first block that holds the address.
+func (s subnet) blockOf(a netip.Addr) (block, bool) {
+	for _, b := range s.blocks {
+		if b.prefix.Contains(a) {
+			return b, true
+		}
+	}
+	return block{}, false
 }
 
 // macRange is a range of a MAC pool, both ends included.
@@ -164,17 +187,13 @@ func (n *namespace) render() json.RawMessage {
 	return render(n.doc, o)
 }
 
-// override holds the members that live outside a document, by lower-case name.
-// A nil value leaves out the member, unless the document has a value of its
-// own for it.
+// override holds the members that live outside a document, by lower-case name;
+// the document has a value or a place holder for each. A nil value leaves out the
+// member, unless the document has a value of its own for it.
 type override map[string]json.RawMessage
 
-// spelling holds the names of the members that an override may add.
-var spelling = []string{"State", "HostComputeNamespace", "NamespaceId", "Policies", "Resources"}
-
 func render(doc object, o override) json.RawMessage {
-	out := make(object, 0, len(doc)+len(o))
-	seen := map[string]bool{}
+	out := make(object, 0, len(doc))
 	for _, m := range doc {
 		key := strings.ToLower(m.name)
 		switch v := o[key]; {
@@ -182,12 +201,6 @@ func render(doc object, o override) json.RawMessage {
 			out = append(out, m) // of the document itself
 		case v != nil:
 			out = append(out, member{m.name, v})
-		}
-		seen[key] = true
-	}
-	for _, name := range spelling {
-		if key := strings.ToLower(name); !seen[key] && o[key] != nil {
-			out = append(out, member{name, o[key]})
 		}
 	}
 	return out.bytes()

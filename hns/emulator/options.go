@@ -56,6 +56,13 @@ type Options struct {
 	// RemoteAddressMayShadow lets a local and a remote endpoint of a network
 	// have the same address.
 	RemoteAddressMayShadow bool
+	// SeveralAddresses lets an endpoint have several addresses of one family. By
+	// default they are refused (ERROR_INVALID_PARAMETER): no client asks for
+	// them, and schema 1 has room for one.
+	SeveralAddresses bool
+	// ACLHostBits takes addresses with host bits in ACLs, such as 10.0.0.5/8,
+	// which are else refused (HCN_E_INVALID_POLICY).
+	ACLHostBits bool
 	// UpdateReplacesAll makes Update replace all policies of the object, not
 	// those of the types it names.
 	UpdateReplacesAll bool

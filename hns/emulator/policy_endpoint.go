@@ -95,13 +95,14 @@ func checkPortMapping(c *check) error {
 }
 
 var (
-	aclActions    = []string{"Allow", "Block", "Pass"}
+	aclActions    = []string{"Allow", "Block"}
+	tierActions   = []string{"Allow", "Block", "Pass"}
 	aclDirections = []string{"In", "Out"}
 	aclRuleTypes  = []string{"Host", "Switch"}
 )
 
 func checkACL(c *check) error {
-	c.checkRule("Action")
+	c.checkRule("Action", aclActions)
 	if _, ok := c.enum("Direction", aclDirections); !ok || c.get("Direction") == nil {
 		c.bad = true
 	}
@@ -112,8 +113,8 @@ func checkACL(c *check) error {
 }
 
 // checkRule judges what an ACL and a rule of a TierAcl have in common.
-func (c *check) checkRule(action string) {
-	if _, ok := c.enum(action, aclActions); !ok || c.get(action) == nil {
+func (c *check) checkRule(action string, actions []string) {
+	if _, ok := c.enum(action, actions); !ok || c.get(action) == nil {
 		c.bad = true
 	}
 	c.str("Id")
@@ -128,7 +129,7 @@ func (c *check) checkRule(action string) {
 }
 
 // checkProtocols takes a list of numbers by comma, as text; one number may
-// stand as a number.
+// stand as a number. It is no enumeration, so names are nothing.
 func (c *check) checkProtocols(raw []byte) {
 	if len(raw) == 0 {
 		return
@@ -138,9 +139,6 @@ func (c *check) checkProtocols(raw []byte) {
 		return
 	}
 	for _, s := range splitList(c.str("Protocols")) {
-		if _, known := protocols[strings.ToLower(s)]; known {
-			continue
-		}
 		n, err := strconv.ParseUint(s, 10, 16)
 		if err != nil {
 			c.bad = true
@@ -161,7 +159,8 @@ func (c *check) checkProtocol(n uint64) {
 // of the network. The empty list is any address; the word Any is none of them.
 func (c *check) checkAddresses(s string) {
 	for _, a := range splitList(s) {
-		if _, _, ok := parsePrefixOrAddress(a); !ok && !c.hasSet(a) {
+		_, hostBits, ok := parsePrefixOrAddress(a)
+		if !ok && !c.hasSet(a) || hostBits && !c.opts.ACLHostBits {
 			c.bad = true
 		}
 	}
@@ -277,7 +276,7 @@ func checkTierACL(c *check) error {
 	for _, rule := range c.objects("TierAclRules") {
 		r := *c
 		r.reader = rule
-		r.checkRule("TierAclRuleAction")
+		r.checkRule("TierAclRuleAction", tierActions)
 		c.bad = c.bad || r.bad
 	}
 	return nil

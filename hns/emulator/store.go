@@ -61,12 +61,12 @@ type macKey struct {
 	mac     hns.MAC
 }
 
-// freeKey is a range to allocate from: a subnet of a network, or a range of
-// its MAC pool.
+// freeKey is a range to allocate from: a block of a subnet of a network, or a
+// range of its MAC pool.
 type freeKey struct {
-	network hns.ID
-	mac     bool
-	at      int
+	network   hns.ID
+	mac       bool
+	at, block int
 }
 
 // multi is an index that allows several objects under one key.
@@ -176,7 +176,7 @@ func (s *store) swapNetwork(id hns.ID, old, n *network) {
 		s.nat.remove(struct{}{}, id)
 		delete(s.networks, id)
 	}
-	if old != nil && (n == nil || !slices.Equal(old.subnets, n.subnets)) {
+	if old != nil && (n == nil || !slices.EqualFunc(old.subnets, n.subnets, subnet.equal)) {
 		s.dropFreelists(old)
 	}
 	if n == nil {
@@ -194,10 +194,12 @@ func (s *store) swapNetwork(id hns.ID, old, n *network) {
 
 func (s *store) dropFreelists(n *network) {
 	for i := range n.subnets {
-		delete(s.free, freeKey{n.id, false, i})
+		for j := range n.subnets[i].blocks {
+			delete(s.free, freeKey{n.id, false, i, j})
+		}
 	}
 	for i := range n.macs {
-		delete(s.free, freeKey{n.id, true, i})
+		delete(s.free, freeKey{n.id, true, i, 0})
 	}
 }
 
@@ -255,18 +257,26 @@ func (s *store) releaseNumbers(e *endpoint) {
 		return
 	}
 	for i, sub := range n.subnets {
-		if f := s.free[freeKey{n.id, false, i}]; f != nil {
-			for _, a := range e.addresses {
-				if off, ok := offset(sub.prefix, a); ok && len(s.byAddress[addressKey{n.id, a}]) == 0 {
-					f.release(off)
-				}
-			}
+		for j, b := range sub.blocks {
+			s.releaseAddresses(freeKey{n.id, false, i, j}, b.prefix, e.addresses)
 		}
 	}
 	m := macNumber(e.mac)
 	for i, r := range n.macs {
-		if f := s.free[freeKey{n.id, true, i}]; f != nil && m >= r.start && m <= r.end && len(s.byMAC[macKey{n.id, e.mac}]) == 0 {
+		if f := s.free[freeKey{n.id, true, i, 0}]; f != nil && m >= r.start && m <= r.end && len(s.byMAC[macKey{n.id, e.mac}]) == 0 {
 			f.release(m - r.start)
+		}
+	}
+}
+
+func (s *store) releaseAddresses(k freeKey, p netip.Prefix, addresses []netip.Addr) {
+	f := s.free[k]
+	if f == nil {
+		return
+	}
+	for _, a := range addresses {
+		if off, ok := offset(p, a); ok && len(s.byAddress[addressKey{k.network, a}]) == 0 {
+			f.release(off)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
+	"slices"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -83,11 +85,19 @@ func (tx *tx) readSubnet(n *network, r *reader) (subnet, json.RawMessage, error)
 		// microsoft/windows-container-networking#69
 		return subnet{}, nil, failure(hns.CodeInvalidJSON)
 	}
+	given := r.objects("IpSubnets")
 	if p.Bits() == 0 && n.kind == typeNAT { // "choose for me" (Docker)
+		if len(given) > 0 {
+			return subnet{}, nil, failure(hns.CodeInvalidIPSubnet)
+		}
 		s, doc := tx.chooseSubnet()
 		return s, doc, nil
 	}
-	s := subnet{id: tx.newID(), ipSubnet: tx.newID(), prefix: p, freeGateway: r.flags("Flags", subnetFlags)&flagFreeGateway != 0}
+	s := subnet{id: tx.newID(), prefix: p, freeGateway: r.flags("Flags", subnetFlags)&flagFreeGateway != 0}
+	blocks, err := tx.readBlocks(&s, given)
+	if err != nil {
+		return s, nil, err
+	}
 	if s.gateway, err = gateway(r, p); err != nil {
 		return s, nil, err
 	}
@@ -103,19 +113,42 @@ func (tx *tx) readSubnet(n *network, r *reader) (subnet, json.RawMessage, error)
 	if r.bad {
 		return s, nil, failure(hns.CodeInvalidJSON)
 	}
-	return s, s.document(policies, routes, r.flags("Flags", subnetFlags)), nil
+	return s, s.document(policies, routes, blocks, r.flags("Flags", subnetFlags)), nil
+}
+
+// readBlocks gives a subnet the blocks of a create, or one of its own prefix, and
+// returns them to be shown.
+func (tx *tx) readBlocks(s *subnet, given []reader) (json.RawMessage, error) {
+	if len(given) == 0 {
+		return tx.plainBlock(s), nil
+	}
+	var shown []reader
+	for i := range given {
+		var err error
+		if shown, err = tx.addBlock(*s, shown, &given[i]); err != nil {
+			return nil, err
+		}
+	}
+	s.blocks = loadBlocks(shown)
+	return renderAll(shown), nil
+}
+
+// plainBlock gives a subnet the block that HNS makes when none is asked for.
+func (tx *tx) plainBlock(s *subnet) json.RawMessage {
+	s.blocks = []block{{tx.newID(), s.prefix}}
+	b := object{{"ID", quote(s.blocks[0].id.String())}}
+	b.addString("IpAddressPrefix", s.prefix.String())
+	b.addUint("Flags", plainSubnetFlags)
+	return list([]json.RawMessage{b.bytes()})
 }
 
 // document returns the schema 2 document of the subnet.
-func (s subnet) document(policies, routes json.RawMessage, flags uint32) json.RawMessage {
+func (s subnet) document(policies, routes, blocks json.RawMessage, flags uint32) json.RawMessage {
 	o := object{{"ID", quote(s.id.String())}}
 	o.addString("IpAddressPrefix", s.prefix.String())
 	o.add("Policies", policies)
 	o.add("Routes", routes)
-	block := object{{"ID", quote(s.ipSubnet.String())}}
-	block.addString("IpAddressPrefix", s.prefix.String())
-	block.addUint("Flags", plainSubnetFlags)
-	o.add("IpSubnets", list([]json.RawMessage{block.bytes()}))
+	o.add("IpSubnets", blocks)
 	o.addUint("Flags", uint64(flags))
 	return o.bytes()
 }
@@ -150,6 +183,7 @@ func vsid(ps []policy) (id uint32) {
 func gateway(r *reader, p netip.Prefix) (gw netip.Addr, err error) {
 	for _, route := range r.objects("Routes") {
 		dst, hop := route.str("DestinationPrefix"), route.str("NextHop")
+		route.uint16("Metric")
 		d, err := netip.ParsePrefix(dst)
 		if err != nil && dst != "" {
 			return gw, failure(hns.CodeInvalidPrefix)
@@ -191,6 +225,9 @@ func (tx *tx) checkSubnets(n *network) error {
 			return err
 		}
 	}
+	if n.overlapsItself() {
+		return failure(hns.CodeInvalidSubnet)
+	}
 	if n.usesVFP() && !hasManySubnets.has(tx.version) && !n.onePerFamily() {
 		return failure(hns.CodeInvalidParameter)
 	}
@@ -204,6 +241,23 @@ func (tx *tx) checkSubnets(n *network) error {
 		}
 	}
 	return nil
+}
+
+// overlapsItself reports whether two subnets have an address in common.
+func (n *network) overlapsItself() bool {
+	var ps []netip.Prefix
+	for _, s := range n.subnets {
+		ps = append(ps, s.prefix)
+	}
+	slices.SortFunc(ps, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	for i := 1; i < len(ps); i++ { // what lies in another comes behind it
+		if ps[i-1].Overlaps(ps[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // onePerFamily reports whether no two subnets are of one family.
@@ -246,8 +300,9 @@ func (tx *tx) chooseSubnet() (subnet, json.RawMessage) {
 			break
 		}
 	}
-	s := subnet{id: tx.newID(), ipSubnet: tx.newID(), prefix: p, gateway: at(p, 1)}
-	return s, s.document(nil, defaultRoute(s.gateway), 0)
+	s := subnet{id: tx.newID(), prefix: p, gateway: at(p, 1)}
+	blocks := tx.plainBlock(&s)
+	return s, s.document(nil, defaultRoute(s.gateway), blocks, 0)
 }
 
 func (tx *tx) prefixTaken(p netip.Prefix) bool {

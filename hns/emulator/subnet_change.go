@@ -3,6 +3,7 @@ package emulator
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -35,11 +36,6 @@ func (tx *tx) changeSubnets(n *network, m modify) error {
 		s, doc, err := tx.readSubnet(n, &r)
 		if err != nil {
 			return err
-		}
-		for _, other := range n.subnets {
-			if other.prefix.Overlaps(s.prefix) {
-				return failure(hns.CodeInvalidSubnet)
-			}
 		}
 		n.subnets = append(n.subnets, s)
 		docs = append(docs, doc)
@@ -122,9 +118,9 @@ func (n *network) editSubnet(id hns.ID, edit func(reader) object) {
 	n.doc = n.doc.with("Ipams", list(ipams))
 }
 
-// changeIPSubnets adds address blocks to a subnet or removes them. They are shown;
-// endpoints get their addresses from the block that came with the subnet, which
-// stays as long as that.
+// changeIPSubnets adds address blocks to a subnet or removes them. Endpoints get
+// their addresses from the blocks in their order; the first stays as long as the
+// subnet.
 func (tx *tx) changeIPSubnets(n *network, m modify) error {
 	if err := tx.canChangeSubnets(n, m); err != nil {
 		return err
@@ -138,31 +134,39 @@ func (tx *tx) changeIPSubnets(n *network, m modify) error {
 		return failure(hns.CodeInvalidIPSubnet)
 	}
 	var err error
+	n.subnets = append([]subnet(nil), n.subnets...)
 	n.editSubnet(n.subnets[at].id, func(s reader) object {
 		blocks := s.objects("IpSubnets")
 		for i := 0; i < len(given) && err == nil; i++ {
 			if m.request == requestAdd {
 				blocks, err = tx.addBlock(n.subnets[at], blocks, &given[i])
 			} else {
-				blocks, err = removeBlock(n.subnets[at], blocks, &given[i])
+				blocks, err = tx.removeBlock(n, at, blocks, &given[i])
 			}
 		}
-		elems := make([]json.RawMessage, len(blocks))
-		for i, b := range blocks {
-			elems[i] = b.bytes()
-		}
-		return s.with("IpSubnets", list(elems))
+		n.subnets[at].blocks = loadBlocks(blocks)
+		return s.with("IpSubnets", renderAll(blocks))
 	})
 	return err
 }
 
-// addBlock adds a block, which has to lie in the subnet.
+func renderAll(rs []reader) json.RawMessage {
+	elems := make([]json.RawMessage, len(rs))
+	for i, r := range rs {
+		elems[i] = r.bytes()
+	}
+	return list(elems)
+}
+
+// addBlock adds a block, which has to lie in the subnet and to be new.
 func (tx *tx) addBlock(s subnet, blocks []reader, r *reader) ([]reader, error) {
 	p, err := netip.ParsePrefix(r.str("IpAddressPrefix"))
 	flags := r.flags("Flags", blockFlags)
 	id, errID := r.id("ID")
 	switch {
 	case err != nil || p != p.Masked() || !s.prefix.Contains(p.Addr()) || p.Bits() < s.prefix.Bits() || r.bad:
+		return nil, failure(hns.CodeInvalidIPSubnet)
+	case slices.ContainsFunc(loadBlocks(blocks), func(b block) bool { return b.prefix == p }):
 		return nil, failure(hns.CodeInvalidIPSubnet)
 	case errID != nil:
 		return nil, errID
@@ -174,7 +178,8 @@ func (tx *tx) addBlock(s subnet, blocks []reader, r *reader) ([]reader, error) {
 	return append(blocks, reader{object: b}), nil
 }
 
-func removeBlock(s subnet, blocks []reader, r *reader) ([]reader, error) {
+// removeBlock takes a block that no endpoint has an address of.
+func (tx *tx) removeBlock(n *network, at int, blocks []reader, r *reader) ([]reader, error) {
 	wanted, err := r.id("ID")
 	if err != nil {
 		return nil, err
@@ -184,10 +189,22 @@ func removeBlock(s subnet, blocks []reader, r *reader) ([]reader, error) {
 		switch {
 		case err != nil || id != wanted && (!wanted.IsZero() || b.str("IpAddressPrefix") != r.str("IpAddressPrefix")):
 			continue
-		case id == s.ipSubnet:
+		case i == 0 || tx.blockInUse(n, at, id):
 			return nil, failure(hns.CodeHasReferences)
 		}
 		return append(blocks[:i:i], blocks[i+1:]...), nil
 	}
 	return nil, failure(hns.CodeSubnetNotFound)
+}
+
+// blockInUse reports whether an endpoint has an address of the block.
+func (tx *tx) blockInUse(n *network, at int, id hns.ID) bool {
+	for _, e := range tx.endpointsOf(n.id) {
+		for _, a := range e.addresses {
+			if b, ok := n.subnets[at].blockOf(a); ok && b.id == id {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -22,7 +22,8 @@ func readDocument(kind hns.Kind, doc json.RawMessage) (o, v1 object, err error) 
 	r := reader{object: o}
 	v := r.sub("SchemaVersion")
 	major := v.uint32("Major")
-	if r.bad || v.bad {
+	v.uint32("Minor")
+	if r.bad || v.bad || major > 2 {
 		return nil, nil, failure(hns.CodeInvalidJSON)
 	}
 	if major >= 2 {

@@ -42,12 +42,14 @@ func endpointTrials() []endpointTrial {
 			return b.create(createNetwork(b.plainDoc("open", "NAT", ipams(subnet(prefix(1), host(1, 1), `"Flags":1`)))))
 		}},
 		{name: "the same address twice", sure: Assumed, more: []string{address(host(1, 7), host(1, 7))}, want: answer(hns.CodeObjectAlreadyExists)},
+		{name: "two addresses of a family", sure: Assumed, source: "microsoft/windows-container-networking PR #61", more: []string{address(host(1, 7), host(1, 8))}, want: answer(hns.CodeInvalidParameter)},
 		{name: "an empty address", sure: Client, source: "microsoft/hcsshim", more: []string{`"IpConfigurations":[{}]`}},
 		{name: "addresses of the wrong kind", sure: Assumed, more: []string{`"IpConfigurations":"10.231.1.7"`}, want: answer(hns.CodeInvalidJSON)},
 		{name: "too many bits", sure: Assumed, more: []string{`"IpConfigurations":[{"IpAddress":"10.231.1.7","PrefixLength":33}]`}, want: answer(hns.CodeInvalidPrefix)},
 		{name: "MAC unreadable", sure: Assumed, more: []string{`"MacAddress":"02152D010203"`}, want: answer(hns.CodeInvalidParameter)},
 		{name: "route prefix unreadable", sure: Assumed, more: []string{`"Routes":[{"NextHop":"10.231.1.1","DestinationPrefix":"anywhere"}]`}, want: answer(hns.CodeInvalidPrefix)},
 		{name: "route next hop unreadable", sure: Assumed, more: []string{`"Routes":[{"NextHop":"there","DestinationPrefix":"0.0.0.0/0"}]`}, want: answer(hns.CodeInvalidIP)},
+		{name: "route metric of more than 16 bits", sure: Documented, source: "HNS schema", more: []string{`"Routes":[{"NextHop":"10.231.1.1","DestinationPrefix":"0.0.0.0/0","Metric":65536}]`}, want: answer(hns.CodeInvalidJSON)},
 		{name: "next hop anywhere", sure: Client, source: "containernetworking/plugins win-bridge", more: []string{`"Routes":[{"NextHop":"10.9.9.9","DestinationPrefix":"0.0.0.0/0"}]`}},
 		{name: "id is no GUID", sure: Assumed, more: []string{`"ID":"pod"`}, want: answer(hns.CodeGUIDConversion)},
 		{name: "no subnet to take from", sure: Assumed, source: "wording of HCNHResult", external: true, network: func(b *bench) object {

@@ -49,6 +49,7 @@ func networkRefusals() []refusal {
 		{name: "id in braces", sure: Assumed, doc: plain("NAT", one, `"ID":"{11111111-2222-4333-8444-555555555555}"`), want: hns.CodeGUIDConversion},
 		{name: "prefix unreadable", sure: Assumed, doc: plain("NAT", ipams(subnet("pond", host(1, 1)))), want: hns.CodeInvalidPrefix},
 		{name: "prefix with host bits", sure: Seen, source: "microsoft/windows-container-networking#69", doc: plain("NAT", ipams(subnet("10.231.1.7/24", host(1, 1)))), want: hns.CodeInvalidJSON},
+		{name: "subnet twice", sure: Assumed, doc: plain("Transparent", ipams(subnet(prefix(1), host(1, 1))+","+subnet(prefix(1), host(1, 1)))), external: true, want: hns.CodeInvalidSubnet},
 		{name: "next hop unreadable", sure: Assumed, doc: plain("NAT", ipams(subnet(prefix(1), "gateway"))), want: hns.CodeInvalidIP},
 		{name: "gateway outside", sure: Assumed, doc: plain("NAT", ipams(subnet(prefix(1), host(9, 1))))},
 		{name: "MAC pool unreadable", sure: Assumed, doc: plain("NAT", one, `"MacPool":{"Ranges":[{"StartMacAddress":"first","EndMacAddress":"last"}]}`), want: hns.CodeInvalidParameter},
