@@ -13,6 +13,7 @@ import (
 // from end to end. It knows nothing of documents, indexes and undoing. Each
 // operation returns the code it should end with, and has its effect if that is 0.
 type model struct {
+	version    hns.Version
 	networks   map[hns.ID]*modelNetwork
 	endpoints  map[hns.ID]*modelEndpoint
 	namespaces map[hns.ID]*modelNamespace
@@ -43,8 +44,8 @@ type modelList struct {
 	port      int
 }
 
-func newModel() *model {
-	return &model{map[hns.ID]*modelNetwork{}, map[hns.ID]*modelEndpoint{}, map[hns.ID]*modelNamespace{}, map[hns.ID]*modelList{}}
+func newModel(v hns.Version) *model {
+	return &model{v, map[hns.ID]*modelNetwork{}, map[hns.ID]*modelEndpoint{}, map[hns.ID]*modelNamespace{}, map[hns.ID]*modelList{}}
 }
 
 func (m *model) createNetwork(id hns.ID, n modelNetwork) hns.Code {
@@ -156,7 +157,7 @@ func (m *model) address(n *modelNetwork, e *modelEndpoint) hns.Code {
 		return hns.CodeSubnetNotFound
 	case !e.remote && !n.prefix.Contains(a):
 		return hns.CodeInvalidIP
-	case !e.remote && (a == n.at(0) || a == n.at(1) || a == n.at(7)):
+	case !e.remote && m.version.Major >= 10 && (a == n.at(0) || a == n.at(1) || a == n.at(7)):
 		return hns.CodeAddressInvalidOrReserved
 	case taken(a):
 		return hns.CodeObjectAlreadyExists
@@ -304,6 +305,8 @@ func (m *model) putList(id hns.ID, l modelList, change, v1 bool) hns.Code {
 	switch {
 	case change && (old == nil || old.kind != l.kind):
 		return hns.CodeElementNotFound
+	case change && m.version.Less(hns.Version{Major: 15, Minor: 4}):
+		return hns.CodeNotImplemented
 	case !change && old != nil:
 		return hns.CodeAlreadyExists
 	}

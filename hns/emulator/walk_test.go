@@ -5,8 +5,14 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
@@ -17,6 +23,8 @@ type walker struct {
 	*node
 	model *model
 	rnd   *rand.Rand
+	twin  *emulator.HNS // in memory, of a node in the file at path; else nil
+	path  string
 }
 
 // step is a request and what it should do.
@@ -253,13 +261,74 @@ func (w *walker) take(s step) (got, want hns.Code) {
 	return w.code(err), want
 }
 
+// walks counts the walks of this process, so that -count makes new ones.
+var walks atomic.Uint64
+
+// seedVar sets the seed of the first walk; each further one has the next.
+const seedVar = "HNSKIT_TEST_SEED"
+
+func nextSeed(t *testing.T) uint64 {
+	t.Helper()
+	first := uint64(1)
+	if text := os.Getenv(seedVar); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = n
+	}
+	return first + walks.Add(1) - 1
+}
+
 // Random operations of both schemas, under faults, do what they do to the model:
 // they end with the same codes, one that fails changes nothing, and nothing refers
-// to what is not there. A snapshot reads back as it was written.
+// to what is not there. A snapshot reads back as it was written. An HNS in a file,
+// which another process may have open, shows the same as one in memory.
 func TestRandomWalk(t *testing.T) {
-	const steps = 10_000
-	w := &walker{newNode(t, version(emulator.WindowsServer2025)), newModel(), rand.New(rand.NewPCG(7, 11))}
 	codes := map[hns.Code]int{}
+	all := 0
+	for _, tt := range []struct {
+		version hns.Version
+		steps   int
+		file    bool
+	}{
+		{emulator.WindowsServer2025, 4000, false}, {emulator.WindowsServer2025, 4000, false}, {emulator.WindowsServer2025, 4000, false},
+		{emulator.WindowsServer2019, 1500, false}, {emulator.WindowsServer2022, 1500, false},
+		{emulator.WindowsServer2025, 400, true}, {emulator.WindowsServer2022, 400, true},
+	} {
+		seed := nextSeed(t)
+		t.Run(fmt.Sprintf("HNS %s, file %t, %s %d", tt.version, tt.file, seedVar, seed), func(t *testing.T) {
+			opts := &emulator.Options{Seed: seed, Version: tt.version}
+			w := &walker{node: &node{t, emulator.New(opts)}, model: newModel(tt.version), rnd: rand.New(rand.NewPCG(seed, 11))}
+			if tt.file {
+				w.twin = w.HNS
+				w.path = filepath.Join(t.TempDir(), "hns.json")
+				w.node = openNode(t, w.path, opts)
+			}
+			w.walk(tt.steps, codes)
+		})
+		all += tt.steps
+	}
+	if t.Failed() {
+		return
+	}
+	for _, c := range []hns.Code{0, hns.CodeRPCCallFailed, hns.CodeRPCCallFailedDNE, hns.CodeRPCUnavailable, hns.CodeAlreadyExists, hns.CodeNetworkNotFound, hns.CodeNetworkExists,
+		hns.CodeObjectAlreadyExists, hns.CodeAdapterNotFound, hns.CodeEndpointNotFound, hns.CodeInvalidEndpoint, hns.CodeSubnetNotFound, hns.CodeInvalidIP,
+		hns.CodeAddressInvalidOrReserved, hns.CodeMappingNotSupported, hns.CodePortExists, hns.CodePolicyNotFound, hns.CodeInvalidRemoteOperation, hns.CodeEndpointAttached,
+		hns.CodeElementNotFound, hns.CodeRequestUnsupported, hns.CodeEndpointInNamespace, hns.CodeInvalidJSONReference, hns.CodeInvalidParameter,
+		hns.CodeInvalidPolicyType, hns.CodeInvalidNetworkType, hns.CodeNotImplemented} {
+		if codes[c] == 0 {
+			t.Errorf("no step ended with %s: the walks show little", c)
+		}
+	}
+	if codes[0] < all/4 {
+		t.Errorf("%d steps had an effect: the walks show little", codes[0])
+	}
+}
+
+// walk makes so many steps, and counts the codes they end with.
+func (w *walker) walk(steps int, codes map[hns.Code]int) {
+	t := w.node.TB.(*testing.T)
 	before, most := "", 0
 	for i := range steps {
 		s := w.step()
@@ -281,26 +350,37 @@ func TestRandomWalk(t *testing.T) {
 		}
 		before = model
 		most = max(most, len(w.model.endpoints))
+		w.compareTwin(i, s, want)
 		if i%100 == 0 {
 			checkInvariants(t, w.node)
 			readsBack(t, snapshot)
 			w.ResetCalls()
 		}
 	}
-	for _, c := range []hns.Code{0, hns.CodeRPCCallFailed, hns.CodeRPCCallFailedDNE, hns.CodeRPCUnavailable, hns.CodeAlreadyExists, hns.CodeNetworkNotFound, hns.CodeNetworkExists,
-		hns.CodeObjectAlreadyExists, hns.CodeAdapterNotFound, hns.CodeEndpointNotFound, hns.CodeInvalidEndpoint, hns.CodeSubnetNotFound, hns.CodeInvalidIP,
-		hns.CodeAddressInvalidOrReserved, hns.CodeMappingNotSupported, hns.CodePortExists, hns.CodePolicyNotFound, hns.CodeInvalidRemoteOperation, hns.CodeEndpointAttached,
-		hns.CodeElementNotFound, hns.CodeRequestUnsupported, hns.CodeEndpointInNamespace, hns.CodeInvalidJSONReference, hns.CodeInvalidParameter,
-		hns.CodeInvalidPolicyType, hns.CodeInvalidNetworkType} {
-		if codes[c] == 0 {
-			t.Errorf("no step ended with %s: the walk shows little", c)
-		}
-	}
-	if most < 10 || codes[0] < steps/4 {
-		t.Errorf("%d steps had an effect and there were at most %d endpoints: the walk shows little", codes[0], most)
+	if most < 8 {
+		t.Errorf("there were at most %d endpoints: the walk shows little", most)
 	}
 	sameAfterLoad(t, w.node)
 	empty(t, w)
+}
+
+// compareTwin takes the step with an HNS in memory, too, if it got as far as HNS,
+// and compares what both show. The file is opened anew now and then.
+func (w *walker) compareTwin(i int, s step, code hns.Code) {
+	w.Helper()
+	if w.twin == nil {
+		return
+	}
+	if code != hns.CodeRPCCallFailedDNE && code != hns.CodeRPCUnavailable {
+		_, _ = w.twin.Do(s.Request)
+	}
+	twin := &node{w.TB, w.twin}
+	if got, want := w.state(), twin.state(); got != want {
+		w.Fatalf("step %d: %s %s %s %s:\n%s", i, s.Verb, s.Kind, s.Path, s.Document, cmp.Diff(want, got))
+	}
+	if i%5 == 0 {
+		w.node = openNode(w.TB, w.path, nil)
+	}
 }
 
 // readsBack checks that a snapshot that is loaded gives itself.
