@@ -28,18 +28,32 @@ type stateFile struct {
 // snapshot in text form, with what schema 2 does not show under the member
 // Emulator; a snapshot of a node will do as well.
 //
+// An empty file, such as mktemp makes, is as good as none: an HNS without
+// networks. So is a file that somebody removes or empties while others have it
+// open; nobody is told. A file that is a symbolic link is the one it leads to when
+// it is opened, and a hard link is a file of its own after the first change. A
+// file that cannot be read as a state is left as it is, and everything fails with
+// [ErrStateFile] until it can.
+//
 // The options are kept in the file. With opts nil those of the file count,
 // else opts take their place, for the other processes too; only Text and
 // LockTimeout stay with this HNS.
 //
 // A process that is stuck in the middle of an operation holds the others up for
-// no longer than LockTimeout; they fail then, and nothing has happened.
+// no longer than LockTimeout; they fail with [ErrLocked] then, and nothing has
+// happened.
 //
 // Each operation locks the file (path with ".lock" behind it), reads it,
 // and writes it anew if something changed; a process that is killed leaves the
-// state before the operation or after it. Faults, the log of calls and whether
-// the service is stopped are of this HNS alone.
+// state before the operation or after it, and perhaps a temporary file beside it
+// (".<name>.<process>.<n>.tmp"), which goes with the next Open or the next change
+// by anybody. Faults, the log of calls and whether the service is stopped are of
+// this HNS alone.
 func Open(path string, opts *Options) (*HNS, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("emulator: %w", err)
+	}
 	h := &HNS{store: newStore(), file: &stateFile{path: path}}
 	if opts != nil {
 		h.given = *opts
@@ -72,6 +86,39 @@ func (h *HNS) open(replace bool) error {
 	return h.write()
 }
 
+// mostLinks is how many symbolic links may lead to a state file.
+const mostLinks = 40
+
+// resolve returns the file that path leads to, which may be missing. Its directory
+// may well have several names: the lock lies in it, too.
+func resolve(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("the state file has no name")
+	}
+	for at, n := path, 0; n <= mostLinks; n++ {
+		info, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return at, nil
+		case err != nil:
+			return "", err
+		case info.IsDir():
+			return "", fmt.Errorf("%s: %w: it is a directory", path, ErrStateFile)
+		case info.Mode()&fs.ModeSymlink == 0:
+			return at, nil
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(at), to)
+		}
+		at = to
+	}
+	return "", fmt.Errorf("%s: %w: too many symbolic links", path, ErrStateFile)
+}
+
 func optionsText(o Options) []byte {
 	b, _ := json.Marshal(o) // plain fields
 	return b
@@ -79,9 +126,27 @@ func optionsText(o Options) []byte {
 
 func (f *stateFile) lockPath() string { return f.path + ".lock" }
 
-// ErrLocked means that another process, or another HNS of this one, does not let
-// go of a state file.
-var ErrLocked = errors.New("its lock is held by another")
+var (
+	// ErrLocked means that another process, or another HNS of this one, does not
+	// let go of a state file. Nothing has happened, and it may work later: it
+	// matches [hns.ErrUnavailable], too.
+	ErrLocked error = lockedError{}
+	// ErrStateFile means that a state file cannot be read as one. Nothing is wrong
+	// with what HNS was asked, so it is no [hns.ErrInvalid], whatever is wrong with
+	// the file.
+	ErrStateFile = errors.New("not a state file")
+)
+
+type lockedError struct{}
+
+func (lockedError) Error() string        { return "its lock is held by another" }
+func (lockedError) Is(target error) bool { return target == hns.ErrUnavailable }
+
+// broken hides what is wrong with the file from errors.Is: it is no complaint
+// about a request.
+func (f *stateFile) broken(err error) error {
+	return fmt.Errorf("%s: %w: %v", f.path, ErrStateFile, err) //nolint:errorlint // not wrapped, see above
+}
 
 const defaultLockTimeout = time.Minute
 
@@ -101,19 +166,24 @@ func (h *HNS) lock() (*filelock.Lock, error) {
 	return lock, err
 }
 
-// clean removes what a killed process left while it wrote.
+// clean removes what a killed process left while it wrote; the lock is held, so
+// nobody writes now. It costs little beside a write, which is synced to disk.
 func (f *stateFile) clean() error {
 	dir, base := filepath.Split(f.path)
 	if dir == "" {
 		dir = "."
 	}
-	entries, err := os.ReadDir(dir)
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if atomicfile.IsTemp(e.Name(), base) {
-			if err := atomicfile.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := d.Readdirnames(-1)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if atomicfile.IsTemp(name, base) {
+			if err := atomicfile.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -158,7 +228,7 @@ func (h *HNS) exclusive(do func() error) (err error) {
 // read makes the store that of the file. A missing file is an unused HNS.
 func (h *HNS) read() error {
 	text, err := atomicfile.Read(h.file.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
 		h.store = newStore()
 		h.file.text = nil
 		h.populate()
@@ -173,11 +243,11 @@ func (h *HNS) read() error {
 	}
 	s, err := hns.ParseSnapshot(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", h.file.path, err)
+		return h.file.broken(err)
 	}
 	var extra struct{ Emulator *private }
 	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &extra); err != nil {
-		return fmt.Errorf("%s: Emulator: %w", h.file.path, err)
+		return h.file.broken(fmt.Errorf("Emulator: %w", err))
 	}
 	opts := h.opts
 	if extra.Emulator != nil {
@@ -188,7 +258,7 @@ func (h *HNS) read() error {
 	}
 	store, err := load(s, extra.Emulator, &opts)
 	if err != nil {
-		return fmt.Errorf("%s: %w", h.file.path, err)
+		return h.file.broken(err)
 	}
 	store.changed = extra.Emulator == nil
 	h.store, h.opts, h.file.text = store, opts, text
@@ -204,6 +274,7 @@ func (h *HNS) write() error {
 	if err != nil {
 		return err
 	}
+	_ = h.file.clean() // what stays this time goes the next time
 	if err := atomicfile.Write(h.file.path, text, 0o600); err != nil {
 		return err
 	}

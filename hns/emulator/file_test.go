@@ -150,14 +150,17 @@ func TestOpenTakesADump(t *testing.T) {
 }
 
 func TestBrokenFile(t *testing.T) {
-	for _, content := range []string{"", "   ", "{", `{"Networks":[{}]}`, `{"Emulator":7}`} {
+	for _, content := range []string{"   ", "{", "[]", `{"Networks":[7]}`, `{"Networks":[{}]}`, `{"Emulator":7}`} {
 		path := filepath.Join(t.TempDir(), "hns.json")
 		n := openNode(t, path, nil)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := emulator.Open(path, nil); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := emulator.Open(path, nil); !errors.Is(err, emulator.ErrStateFile) || errors.Is(err, hns.ErrInvalid) || !strings.Contains(err.Error(), path) {
 			t.Errorf("open of %q: error %v, want one that names the file", content, err)
+		}
+		if _, err := hns.New(n, nil).Networks.List(t.Context()); !errors.Is(err, emulator.ErrStateFile) || errors.Is(err, hns.ErrInvalid) || hns.Explain(err) != "" {
+			t.Errorf("client with %q: %v (%s)", content, err, hns.Explain(err))
 		}
 		_, err := n.Do(hns.Request{Verb: hns.VerbList, Kind: hns.KindNetwork})
 		var be *hns.BackendError
@@ -298,6 +301,9 @@ func TestStuckProcess(t *testing.T) {
 	if !errors.As(err, &be) || be.Code != 0 || !errors.Is(err, emulator.ErrLocked) || !strings.Contains(err.Error(), path) {
 		t.Errorf("call: %v, want a BackendError with a cause that names the file", err)
 	}
+	if _, err := hns.New(n, nil).Networks.List(t.Context()); !errors.Is(err, emulator.ErrLocked) || !errors.Is(err, hns.ErrUnavailable) || errors.Is(err, hns.ErrNotFound) {
+		t.Errorf("client: %v", err)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v is no deadline of the caller", err)
 	}
@@ -312,5 +318,101 @@ func TestStuckProcess(t *testing.T) {
 	}
 	if n.state() != before {
 		t.Error("a call that was given up had an effect")
+	}
+}
+
+// mktemp makes an empty file, and a file may be removed under an HNS: both are one
+// without networks.
+func TestEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hns.json")
+	for _, empty := range []func() error{
+		func() error { return os.WriteFile(path, nil, 0o600) },
+		func() error { return os.Truncate(path, 0) },
+		func() error { return os.Remove(path) },
+	} {
+		if err := empty(); err != nil {
+			t.Fatal(err)
+		}
+		n := openNode(t, path, nil)
+		if got := len(n.list(hns.KindNetwork, "")); got != 0 {
+			t.Errorf("%d networks", got)
+		}
+		n.lake()
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(n.list(hns.KindNetwork, "")); got != 0 {
+			t.Errorf("%d networks after it was emptied", got)
+		}
+		n.lake()
+	}
+}
+
+// A link is followed, also to where nothing is yet: its file is the node's under
+// both names, with one lock.
+func TestLinkToAFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	real, link, chain := filepath.Join(dir, "d", "real.json"), filepath.Join(dir, "link.json"), filepath.Join(dir, "chain.json")
+	for name, to := range map[string]string{link: filepath.Join("d", "real.json"), chain: link, filepath.Join(dir, "loop"): "loop"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	n := openNode(t, chain, nil)
+	n.lake()
+	for _, name := range []string{real, link, chain} {
+		if got := len(openNode(t, name, nil).list(hns.KindNetwork, "")); got != 1 {
+			t.Errorf("%s: %d networks", name, got)
+		}
+	}
+	for _, name := range []string{link, chain} {
+		if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%s is no link any more", name)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.lock")); len(left) > 0 {
+		t.Errorf("locks of their own: %s", left)
+	}
+	if _, err := emulator.Open(filepath.Join(dir, "loop"), nil); err == nil || !strings.Contains(err.Error(), "loop") {
+		t.Errorf("a link to itself: %v", err)
+	}
+}
+
+func TestNoFile(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{"": "emulator: the state file has no name", dir: "emulator: " + dir + ": not a state file: it is a directory"} {
+		if _, err := emulator.Open(path, nil); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", path, err, want)
+		}
+	}
+	if _, err := os.Lstat(dir + ".lock"); err == nil {
+		t.Error("a lock was left beside the directory")
+	}
+	if _, err := emulator.Open("a\x00b", nil); err == nil {
+		t.Error("a name with a zero was taken")
+	}
+}
+
+// What a process that was killed left goes with the next change, also by one that
+// lives on.
+func TestTemporaryFilesGo(t *testing.T) {
+	dir := t.TempDir()
+	n := openNode(t, filepath.Join(dir, "hns.json"), nil)
+	stale := filepath.Join(dir, ".hns.json.123456.1.tmp")
+	other := filepath.Join(dir, ".other.json.123456.1.tmp")
+	for _, name := range []string{stale, other} {
+		if err := os.WriteFile(name, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.lake()
+	if _, err := os.Lstat(stale); err == nil {
+		t.Error("it is still there")
+	}
+	if _, err := os.Lstat(other); err != nil {
+		t.Error("a file of somebody else was removed")
 	}
 }

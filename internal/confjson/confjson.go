@@ -59,7 +59,11 @@ func Unmarshal(data []byte, v any) error {
 	case errors.As(err, &wrong):
 		e.Line, e.Column = place(data, wrong.Offset-1)
 		e.Path = wrong.Field
-		e.Reason = fmt.Sprintf("a %s cannot stand here, wanted %s", wrong.Value, wrong.Type)
+		article := "a"
+		if wrong.Value == "array" || wrong.Value == "object" {
+			article = "an"
+		}
+		e.Reason = fmt.Sprintf("%s %s cannot stand here, wanted %s", article, wrong.Value, wrong.Type)
 	}
 	return e
 }

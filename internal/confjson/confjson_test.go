@@ -28,6 +28,7 @@ func TestUnmarshalSaysWhere(t *testing.T) {
 		{"cut off", "{\"name\": \"la", 1, 13, "", "cut off or empty"},
 		{"empty", "", 1, 1, "", "cut off or empty"},
 		{"UTF-16", "\xff\xfe{\x00", 1, 1, "", "UTF-16"},
+		{"wrong type", `{"ipam": []}`, 1, 10, "ipam", "an array cannot stand here"},
 		{"wrong type", "{\n \"ipam\": {\"subnet\": 10}}", 2, 22, "ipam.subnet", "a number cannot stand here"},
 		{"unfilled template", "{\"name\": __NAME__}", 1, 10, "", "template that was not filled in"},
 	}
