@@ -3,7 +3,9 @@ package hnstest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 
@@ -106,6 +108,9 @@ func canonical(doc json.RawMessage) (string, error) {
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		return "", err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return "", errors.New("more than one value")
 	}
 	out, err := json.Marshal(v) // members sorted by name
 	return string(out), err

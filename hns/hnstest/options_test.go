@@ -63,6 +63,9 @@ func TestTextOptions(t *testing.T) {
 		{"great numbers", hnstest.EquateJSON(), json.RawMessage(`55834574851000001`), json.RawMessage(`55834574851000002`), false},
 		{"letter case of names", hnstest.EquateJSON(), json.RawMessage(`{"a":1}`), json.RawMessage(`{"A":1}`), false},
 		{"order of a list", hnstest.EquateJSON(), json.RawMessage(`[1,2]`), json.RawMessage(`[2,1]`), false},
+		{"more behind it", hnstest.EquateJSON(), json.RawMessage(`{}`), json.RawMessage(`{} x`), false},
+		{"two values", hnstest.EquateJSON(), json.RawMessage(`{}`), json.RawMessage(`{}{"a":1}`), false},
+		{"blanks behind it", hnstest.EquateJSON(), json.RawMessage(`{}`), json.RawMessage("{} \r\n"), true},
 		{"no JSON", hnstest.EquateJSON(), json.RawMessage(`{`), json.RawMessage(`{`), true},
 		{"neither JSON", hnstest.EquateJSON(), json.RawMessage(`{`), json.RawMessage(`[`), false},
 	}

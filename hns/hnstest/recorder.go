@@ -33,8 +33,11 @@ type Exchange struct {
 	Done bool
 }
 
-// NewRecorder returns a recorder in front of a backend.
+// NewRecorder returns a recorder in front of a backend. Without one, nil, it keeps
+// the requests and answers each with an error that says so.
 func NewRecorder(next hns.Backend) *Recorder { return &Recorder{next: next} }
+
+var errNoBackend = errors.New("hnstest: the recorder has no backend")
 
 // Do passes the request on and gives back the answer as it came.
 func (r *Recorder) Do(req hns.Request) (hns.Response, error) {
@@ -43,7 +46,11 @@ func (r *Recorder) Do(req hns.Request) (hns.Response, error) {
 	r.mu.Lock()
 	r.exchanges = append(r.exchanges, e)
 	r.mu.Unlock()
-	resp, err := r.next.Do(req)
+	var resp hns.Response
+	var err error = &hns.BackendError{Err: errNoBackend}
+	if r.next != nil {
+		resp, err = r.next.Do(req)
+	}
 	kept := cloneResponse(resp)
 	r.mu.Lock()
 	defer r.mu.Unlock()

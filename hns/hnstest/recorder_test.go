@@ -134,3 +134,42 @@ func TestRecorderWhileAsked(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A recorder in front of nothing says so, as the zero one does.
+func TestRecorderWithoutBackend(t *testing.T) {
+	for name, r := range map[string]*hnstest.Recorder{"nil": hnstest.NewRecorder(nil), "zero": {}} {
+		_, err := hns.New(r, nil).Networks.List(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "the recorder has no backend") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := r.Exchanges(); len(got) != 1 || got[0].Err == nil || !got[0].Done {
+			t.Errorf("%s: recorded %+v", name, got)
+		}
+	}
+}
+
+// What is made of nothing works, or says what it lacks; nothing panics.
+func TestMadeOfNothing(t *testing.T) {
+	ask := func(b hns.Backend) error {
+		_, err := hns.New(b, nil).Networks.List(t.Context())
+		return err
+	}
+	for name, tt := range map[string]struct {
+		use  func() error
+		want string // part of the error; empty: none
+	}{
+		"emulator.New":  {func() error { return ask(emulator.New(nil)) }, ""},
+		"emulator.Open": {func() error { _, err := emulator.Open("", nil); return err }, "has no name"},
+		"NewRecorder":   {func() error { return ask(hnstest.NewRecorder(nil)) }, "no backend"},
+		"AnswerWriter": {func() (err error) {
+			hnstest.AnswerWriter(nil, nil)(hnstest.Answer{})
+			hnstest.AnswerWriter(nil, func(e error) { err = e })(hnstest.Answer{})
+			return err
+		}, "nowhere to write"},
+		"ReadAnswers": {func() error { _, err := hnstest.ReadAnswers(nil); return err }, ""},
+	} {
+		if err := tt.use(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
