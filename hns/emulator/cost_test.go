@@ -86,7 +86,8 @@ var costly = []struct {
 }
 
 // The cost of an operation must not grow with the node. Allocations stand for
-// cost: unlike time they are the same on every machine.
+// cost: unlike time they are the same on every machine. What is done without any,
+// TestWorkDoesNotGrowWithTheNode counts.
 func TestCostDoesNotGrowWithTheNode(t *testing.T) {
 	sizes := []int{100, 1000, 10000}
 	cost := map[string][]float64{}
