@@ -102,40 +102,43 @@ func TestRoundTrip(t *testing.T) {
 	roundTrip(t, "endpoint with health", e, EndpointFromHCN, EndpointToHCN)
 }
 
+// check encodes an object and compares it with what hcn has.
+func check[H any](t *testing.T, name string, h *H, obj interface {
+	Encode() (json.RawMessage, error)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := obj.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameIn(t, name, h, doc)
+}
+
 // What hcsshim's clients send is what this module's client would send for the
 // same object, but for what is read only.
 func TestSameDocuments(t *testing.T) {
-	check := func(name string, h any, obj interface {
-		Encode() (json.RawMessage, error)
-	}, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := obj.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, name, h, doc)
-	}
 	n, _, err := NetworkFromHCN(fullNetwork(t))
-	check("network", fullNetwork(t), n, err)
+	check(t, "network", fullNetwork(t), n, err)
 	he := fullEndpoint(t)
 	he.HostComputeNamespace = "" // read only
 	e, _, err := EndpointFromHCN(he)
-	check("endpoint", he, e, err)
+	check(t, "endpoint", he, e, err)
 	hn := fullNamespace(t)
 	hn.Resources = nil // read only
 	ns, _, err := NamespaceFromHCN(hn)
-	check("namespace", hn, ns, err)
+	check(t, "namespace", hn, ns, err)
 	l, _, err := LoadBalancerFromHCN(fullLoadBalancer())
-	check("load balancer", fullLoadBalancer(), l, err)
+	check(t, "load balancer", fullLoadBalancer(), l, err)
 
 	r, _, err := RouteFromHCN(fullRoute())
-	check("route", struct { // the schema's name stands beside hcn's
-		*hcn.HostComputeRoute
+	type both struct { // the schema's name stands beside hcn's
+		hcn.HostComputeRoute
 		Routes []hcn.SDNRoutePolicySetting
-	}{fullRoute(), fullRoute().Setting}, r, err)
+	}
+	check(t, "route", &both{*fullRoute(), fullRoute().Setting}, r, err)
 }
 
 // A network without a type is one of type NAT: HNS leaves zero out.

@@ -1,13 +1,16 @@
 package hcnbridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/Microsoft/hcsshim/hcn"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -25,24 +28,102 @@ func settings(t *testing.T, v any) json.RawMessage {
 	return b
 }
 
-// same fails unless both hold the same JSON, zeros aside.
+// same fails unless both hold the same JSON, zeros too, but for the letter case of
+// names, and for Settings of nothing. It knows nothing of how this package compares
+// documents.
 func same(t *testing.T, name string, a, b any) {
 	t.Helper()
-	da, db := settings(t, a), settings(t, b)
-	there, err := missing(da, db)
-	if err != nil {
-		t.Fatal(err)
+	value := func(v any) (out any) {
+		d := json.NewDecoder(bytes.NewReader(settings(t, v)))
+		d.UseNumber()
+		if err := d.Decode(&out); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return folded(out)
 	}
-	back, err := missing(db, da)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(there)+len(back) > 0 {
-		t.Errorf("%s: lost %v, gained %v\n%s\n%s", name, there, back, da, db)
+	if diff := cmp.Diff(value(a), value(b)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 
-// Every policy type of hcn with the struct that hcn has for its settings, full.
+func folded(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, m := range v {
+			if o, ok := m.(map[string]any); name != "Settings" || !ok || len(o) > 0 {
+				out[strings.ToLower(name)] = folded(m)
+			}
+		}
+		return out
+	case []any:
+		for i := range v {
+			v[i] = folded(v[i])
+		}
+	}
+	return v
+}
+
+// sameIn fails unless the document, read as clients of hcn read it, is want, and
+// holds nothing else.
+func sameIn[H any](t *testing.T, name string, want *H, doc json.RawMessage) {
+	t.Helper()
+	got := new(H)
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.DisallowUnknownFields()
+	if err := d.Decode(got); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	same(t, name, want, got)
+}
+
+// full fails if a member of v, or of what is in it, is zero in all of a list's
+// elements: a member that nobody sets shows nothing when it gets lost.
+func full(t *testing.T, path string, v reflect.Value, may ...string) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Pointer:
+		full(t, path, v.Elem(), may...)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; !slices.Contains(may, name) {
+				full(t, path+"."+name, v.Field(i), may...)
+			}
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			t.Errorf("%s is empty", path)
+		} else if v.Type().Elem().Kind() == reflect.Struct {
+			full(t, path+"[0]", v.Index(0), may...)
+		}
+	default:
+		if v.IsZero() {
+			t.Errorf("%s is zero", path)
+		}
+	}
+}
+
+// The structs of the tables have no member that is zero.
+func TestTablesAreFull(t *testing.T) {
+	for _, tt := range endpointSettings {
+		if tt.settings != nil && tt.want != nil {
+			full(t, string(tt.typ), reflect.ValueOf(tt.settings))
+		}
+	}
+	for _, tt := range networkSettings {
+		if tt.settings != nil {
+			full(t, string(tt.typ), reflect.ValueOf(tt.settings))
+		}
+	}
+	full(t, "network", reflect.ValueOf(fullNetwork(t)), "Health", "Minor")
+	full(t, "endpoint", reflect.ValueOf(fullEndpoint(t)), "Health", "Minor")
+	full(t, "namespace", reflect.ValueOf(fullNamespace(t)), "Minor")
+	full(t, "load balancer", reflect.ValueOf(fullLoadBalancer()), "Minor")
+	full(t, "route", reflect.ValueOf(fullRoute()), "Minor", "NextHop")
+}
+
+// Every policy type of hcn (see TestPolicyTablesAreComplete) with the struct that
+// hcn has for its settings, full.
 // want is the struct of hns that it becomes; nil: a RawPolicy.
 var (
 	acl = hcn.AclPolicySetting{Protocols: "6,17", Action: hcn.ActionTypeBlock, Direction: hcn.DirectionTypeOut, LocalAddresses: "10.0.0.2",
