@@ -2,6 +2,11 @@
 // and two things more. An ACL keeps every pod from the cloud's metadata service,
 // and what the pod sends is tagged with the VLAN of the configuration's key vlan,
 // if it has one.
+//
+// As a start for a plugin outside this module, take it without hnsopen, which is
+// the module's own: with Open left out a plugin speaks to the HNS of the machine.
+// Its tests may set Open to a function that returns hns.New(h, opts) for an
+// emulated HNS, h of emulator.New or emulator.Open.
 package main
 
 import (
@@ -19,7 +24,8 @@ const metadataService = "169.254.169.254/32"
 
 func main() {
 	(&cniplugin.Plugin{
-		Name: "custom-plugin", Mode: modes.L2Bridge, Open: hnsopen.Open,
+		Name: "custom-plugin", Mode: modes.L2Bridge,
+		Open: hnsopen.Open, // for the tests of this module; nil is the HNS of the machine
 		Hooks: cniplugin.Hooks{BeforeCreate: addPolicies},
 	}).Main()
 }
