@@ -25,7 +25,7 @@ const metadataService = "169.254.169.254/32"
 func main() {
 	(&cniplugin.Plugin{
 		Name: "custom-plugin", Mode: modes.L2Bridge,
-		Open: hnsopen.Open, // for the tests of this module; nil is the HNS of the machine
+		Open:  hnsopen.Open, // for the tests of this module; nil is the HNS of the machine
 		Hooks: cniplugin.Hooks{BeforeCreate: addPolicies},
 	}).Main()
 }
