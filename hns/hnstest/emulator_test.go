@@ -57,7 +57,6 @@ var unasked = map[hns.Code]string{
 	hns.CodeManagerStopped:         "takes a service that stops",
 	hns.CodeICSDisabled:            "takes a host without SharedAccess",
 	hns.CodeObjectUsedAfterUnload:  "takes a handle that outlives its object",
-	hns.CodeInvalidSubnet:          "no operation is known to give it",
 	hns.CodeInvalidIPSubnet:        "no operation is known to give it",
 	hns.CodeEndpointNotAttached:    "no operation is known to give it",
 	hns.CodeEndpointNotLocal:       "no operation is known to give it",

@@ -100,7 +100,8 @@ func wrongKind(doc any) bool {
 		}
 	}
 	port, _ := get(doc, "PortMappings", "ExternalPort").(float64)
-	return port > 65535
+	metric, _ := get(doc, "Routes", "Metric").(float64)
+	return port > 65535 || metric > 65535
 }
 
 func noGateway(doc any) bool {
