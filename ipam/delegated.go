@@ -80,9 +80,18 @@ func (d *Delegated) Allocate(ctx context.Context, req Request) (*Lease, error) {
 	return nil, call.annotate(err)
 }
 
-// Release runs DEL.
+// Release runs DEL. After host-local's it also removes lease files that are empty:
+// a host-local that was killed while it made one leaves it, and no DEL of its own
+// can name it, so the address would be taken for good.
 func (d *Delegated) Release(ctx context.Context, req Request) error {
-	return d.run(ctx, "DEL", req)
+	if err := d.run(ctx, "DEL", req); err != nil {
+		return err
+	}
+	s, err := storeOf(req.Config)
+	if err != nil || s == nil || !s.hasEmpty() {
+		return nil //nolint:nilerr // host-local has understood the configuration
+	}
+	return s.removeOwnerless(ctx)
 }
 
 // Check runs CHECK. If the configuration has no prevResult, as it has when a

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -118,6 +118,23 @@ func (d *Delegated) releaseStale(ctx context.Context, s *store, req Request, val
 		errs = append(errs, s.removeOwnerless(ctx))
 	}
 	return errlist.Join(append(errs, s.stillHeld(leases, valid))...)
+}
+
+// hasEmpty reports whether a lease file is empty. It reads no file: host-local's
+// DEL has read them all, and most have an owner.
+func (s *store) hasEmpty() bool {
+	dir, err := leaseDir(s.dataDir, s.network)
+	if err != nil {
+		return false
+	}
+	entries, _ := os.ReadDir(dir) // none yet
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		if _, ok := leaseAddress(e); !ok {
+			return false
+		}
+		info, err := e.Info()
+		return err == nil && info.Size() == 0
+	})
 }
 
 // removeOwnerless removes lease files whose owner cannot be told. host-local

@@ -113,6 +113,22 @@ func TestGC(t *testing.T) {
 	}
 }
 
+// TestReleaseRemovesEmptyLeases: a host-local that was killed while it made a lease
+// leaves an empty file, which its own DEL passes over.
+func TestReleaseRemovesEmptyLeases(t *testing.T) {
+	n := newRealNetwork(t, "1.0.0", `{"type":"host-local","subnet":"10.71.3.0/24"}`)
+	n.add("sbx-01", "eth0")
+	n.put("10.71.3.102", "")
+	gone := n.request("sbx-02")
+	gone.IfName = "eth0"
+	if err := n.ipam.Release(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"sbx-01/eth0"}, owners(n.leases())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestGCWithoutRanges: the runtime gives them (capability ipRanges) in ADD alone,
 // or somebody has broken them since.
 func TestGCWithoutRanges(t *testing.T) {

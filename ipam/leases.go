@@ -49,10 +49,8 @@ func Leases(dataDir, network string) ([]StoredLease, error) {
 	}
 	var out []StoredLease
 	for _, entry := range entries {
-		// Windows does not allow colons in names: host-local writes IPv6 addresses
-		// with underscores there.
-		addr, err := netip.ParseAddr(strings.ReplaceAll(entry.Name(), "_", ":"))
-		if err != nil || entry.IsDir() {
+		addr, ok := leaseAddress(entry)
+		if !ok {
 			continue
 		}
 		l, err := readLease(dir, entry.Name(), addr)
@@ -66,6 +64,13 @@ func Leases(dataDir, network string) ([]StoredLease, error) {
 	}
 	slices.SortFunc(out, func(a, b StoredLease) int { return a.Address.Compare(b.Address) })
 	return out, nil
+}
+
+// leaseAddress returns the address that a file is the lease of. Windows does not
+// allow colons in names: host-local writes IPv6 addresses with underscores there.
+func leaseAddress(entry fs.DirEntry) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(strings.ReplaceAll(entry.Name(), "_", ":"))
+	return addr, err == nil && !entry.IsDir()
 }
 
 func leaseDir(dataDir, network string) (string, error) {
