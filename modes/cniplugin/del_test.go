@@ -1,6 +1,7 @@
 package cniplugin_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -137,6 +138,43 @@ func TestEndpointName(t *testing.T) {
 	}
 	p.mustDel()
 	if got := n.state(); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// A name without the network in it is the same on each: the DEL on one network
+// leaves the endpoint of the sandbox on the other.
+func TestEndpointNameWithoutNetwork(t *testing.T) {
+	n := newBridge(t, nil)
+	n.plugin.EndpointName = func(containerID, _ string) string { return containerID }
+	pond, err := n.client.Networks.Create(t.Context(), &hns.Network{Name: "pond", Type: hns.L2Bridge,
+		IPAMs: []hns.IPAM{{Subnets: []hns.Subnet{{Prefix: prefixes("10.50.8.0/24")[0]}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onPond := *n
+	onPond.network, onPond.ipam = pond, newFakeIPAM(prefixes("10.50.8.0/24")...)
+	plugin := *n.plugin
+	plugin.IPAM = onPond.ipam
+	onPond.plugin = &plugin
+	lake := n.pod("sbx01")
+	both := &pod{node: &onPond, id: lake.id, namespace: lake.namespace}
+	lake.mustAdd()
+	both.mustDel()
+	if diff := cmp.Diff([]string{"endpoint sbx01 [10.50.3.3] attached", "lease sbx01/eth0 10.50.3.3/24"}, n.state()); diff != "" {
+		t.Errorf("after the DEL on the other network (-want +got):\n%s", diff)
+	}
+	if _, err := both.add(); !errors.Is(err, hns.ErrAttached) { // one name, one endpoint
+		t.Errorf("ADD on the other: %v, want ErrAttached", err)
+	}
+	lake.mustDel()
+	both.mustAdd()
+	lake.mustDel()
+	if diff := cmp.Diff([]string{"endpoint sbx01 [10.50.8.3] attached", "lease sbx01/eth0 10.50.8.3/24"}, onPond.state()); diff != "" {
+		t.Errorf("after the DEL on the first (-want +got):\n%s", diff)
+	}
+	both.mustDel()
+	if got := append(n.state(), onPond.state()...); len(got) > 0 {
 		t.Errorf("left %v", got)
 	}
 }

@@ -222,10 +222,10 @@ func (r *run) own(ctx context.Context, e *hns.Endpoint) (bool, error) {
 }
 
 // onNetwork keeps the DEL of one pod from the endpoint of another whose name is
-// the same: "a_b" on "c" and "a" on "b_c" make "a_b_c". Only where a "_" allows
-// for that is HNS asked.
+// the same: "a_b" on "c" and "a" on "b_c" make "a_b_c", and an EndpointName of the
+// author's need not have the network in it. HNS is asked only where that can be.
 func (r *run) onNetwork(ctx context.Context, e *hns.Endpoint) (bool, error) {
-	if !strings.Contains(r.ContainerID+r.Config.Name, "_") {
+	if r.p.EndpointName == nil && !strings.Contains(r.ContainerID+r.Config.Name, "_") {
 		return true, nil
 	}
 	n, err := r.Client.Networks.ByID(ctx, e.Network)

@@ -35,14 +35,16 @@ type Plugin struct {
 	// stateDir goes before.
 	StateDir string
 	// EndpointName names the endpoint of a pod on a network; nil gives
-	// "<container>_<network>". It must give DEL the name it gave ADD.
+	// "<container>_<network>". It must give DEL the name it gave ADD. Without the
+	// network in it a sandbox can be on one network only.
 	EndpointName func(containerID, network string) string
 	// ContainerOf is EndpointName backwards; false for a name that is not of its
 	// making. GC and Reconcile need it to tell the plugin's own endpoints: with an
 	// EndpointName of one's own and without it they remove none.
 	ContainerOf func(endpoint, network string) (containerID string, ok bool)
 	// PluginDirs are the directories of IPAM plugins for Reconcile, which no
-	// runtime gives a CNI_PATH.
+	// runtime gives a CNI_PATH. Without them Reconcile finds no IPAM plugin and
+	// cannot give back leases; a Plugin with an IPAM of its own needs none.
 	PluginDirs []string
 	// Hooks are the author's own steps.
 	Hooks Hooks
