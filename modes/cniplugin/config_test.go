@@ -382,3 +382,22 @@ func TestExactSpelling(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An ipam object whose type was forgotten: what only an IPAM plugin would read is
+// refused, and what Microsoft's samples have in theirs is not.
+func TestIPAMWithoutType(t *testing.T) {
+	n := newBridge(t, nil)
+	n.plugin.IPAM = nil
+	p := n.pod("sbx-01")
+	member := `"ipam": {"ranges": [[{"subnet": "10.50.3.0/24"}]], "Gateway": "10.50.3.9", "rangeStart": "10.50.3.40", "rangeEnd": "10.50.3.50",
+		"dns": {"nameservers": ["10.96.0.10"]}, "dataDir": "/x"}`
+	_, err := p.add(member)
+	want := []string{"ipam.Gateway", "ipam.dataDir", "ipam.dns", "ipam.rangeEnd", "ipam.rangeStart", "ipam.ranges"}
+	if diff := cmp.Diff(want, paths(err)); codeOf(err) != types.ErrInvalidNetworkConfig || diff != "" || !strings.Contains(err.Error(), "ipam.type") {
+		t.Errorf("code %d, %v; paths (-want +got):\n%s", codeOf(err), err, diff)
+	}
+	if calls := n.calls(); len(calls) > 0 {
+		t.Errorf("asked HNS for %v", calls)
+	}
+	p.mustAdd(`"ipam": {"environment": "azure", "Subnet": "10.50.3.0/24", "routes": [{"GW": "10.50.3.1"}], "type": "", "ranges": [], "gateway": null}`)
+}

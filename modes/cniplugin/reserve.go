@@ -3,7 +3,9 @@ package cniplugin
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -19,7 +21,7 @@ func (c *Config) checkIPAM() error {
 		for _, name := range c.forIPAM {
 			bad = append(bad, &hns.FieldError{Path: "runtimeConfig." + name, Reason: "is for an IPAM plugin, and ipam.type names none"})
 		}
-		return errlist.Join(bad...)
+		return errlist.Join(append(bad, c.untypedKeys())...)
 	}
 	if _, err := ipam.PluginType(c.Raw); err != nil {
 		return err
@@ -29,6 +31,28 @@ func (c *Config) checkIPAM() error {
 	}
 	_, _, err := ipam.ReserveNetwork(c.Raw)
 	return err
+}
+
+// untypedKeys finds what nobody reads of an ipam object without a type: a type
+// that was forgotten changes who gives the addresses. Microsoft's samples have an
+// environment there, which says nothing of the pod; empty values ask for nothing.
+func (c *Config) untypedKeys() error {
+	var members map[string]json.RawMessage
+	if c.IPAM == nil || c.ipamErr != nil || json.Unmarshal(c.IPAM, &members) != nil {
+		return nil // nothing there, or complained of already
+	}
+	var bad []error
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		v := members[name]
+		switch {
+		case slices.Contains([]string{"type", "subnet", "routes", "environment"}, fold(name)):
+		case present(v) == nil, slices.Contains([]string{`""`, "[]", "{}"}, string(v)):
+		default:
+			bad = append(bad, &hns.FieldError{Path: "ipam." + name, Value: shorten(v),
+				Reason: "no ipam.type names a plugin that would read it"})
+		}
+	}
+	return errlist.Join(bad...)
 }
 
 // reserve returns the configuration that the IPAM plugin gets. For host-local
