@@ -22,7 +22,9 @@ const undoTimeout = 15 * time.Second
 
 // Add is the verb ADD. It returns the result in the latest version; [Plugin.Main]
 // converts it. Repeated, it returns the same result for the endpoint that is
-// there, provided that the address belongs to this interface. In a chain, what
+// there, provided that the address belongs to this interface and the endpoint has
+// all that the configuration wants of it; else the error is code 7, with a
+// [*CheckError] if it lacks something. In a chain, what
 // the plugins before have made (prevResult) stands before it in the result.
 func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Result, err error) {
 	c, err := ParseConfig(args.StdinData)
@@ -188,10 +190,29 @@ func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 	if m := a.Config.MAC; !m.IsZero() && e.MAC != m {
 		return invalidConfig(&hns.FieldError{Path: "runtimeConfig.mac", Value: m.String(), Reason: fmt.Sprintf("the endpoint is there and has %s", e.MAC)})
 	}
+	if err := a.compare(ctx, e); err != nil {
+		return err
+	}
 	if owner == "" {
 		_, err = a.takeNote()
 	}
 	return err
+}
+
+// compare refuses an endpoint that lacks what the configuration wants of it, as
+// CHECK would: a repeated ADD changes no endpoint, and must not report what is
+// not there. Whether it is attached is no difference, nor is what finish adds; the
+// addresses are the endpoint's own, which HNS may give without a length.
+func (a *adding) compare(ctx context.Context, e *hns.Endpoint) error {
+	want, err := a.want(ctx, &prevResult{lease: a.lease, mac: e.MAC})
+	if err != nil {
+		return err
+	}
+	want.IPConfigs = nil
+	if diffs := hns.CompareEndpoints(want, e); len(diffs) > 0 {
+		return invalidConfig(fmt.Errorf("a repeated ADD cannot change what is there: %w", &CheckError{Endpoint: e.Name, Differences: diffs}))
+	}
+	return nil
 }
 
 // finish is what follows once the endpoint is attached. Each step looks whether

@@ -14,6 +14,7 @@ import (
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/modes"
+	"github.com/hnskit/hnskit/modes/cniplugin"
 )
 
 // One ADD, CHECK and DEL: the state after each, and how often HNS is asked. A call
@@ -330,5 +331,37 @@ func TestManyPods(t *testing.T) {
 	wg.Wait()
 	if got := n.state(); len(got) > 0 {
 		t.Errorf("left %v", got)
+	}
+}
+
+// A repeated ADD with another configuration: what the endpoint lacks is refused,
+// all of it, and neither reported nor dropped; nothing is changed.
+func TestRepeatedAddThatWantsMore(t *testing.T) {
+	members := map[string]string{
+		"Policies[0] PortMapping": `"runtimeConfig": {"portMappings": [{"hostPort": 8088, "containerPort": 80}]}`,
+		"Dns.ServerList":          `"dns": {"nameservers": ["10.96.0.10"]}`,
+		"Dns.Search":              `"runtimeConfig": {"dns": {"searches": ["lake.test"]}}`,
+		"Policies[0] OutBoundNAT": `"ipMasqNetworks": ["10.50.0.0/16"]`,
+		"Policies[0] SDNRoute":    `"policies": [{"name": "EndpointPolicy", "value": {"Type": "SDNRoute", "Settings": {"DestinationPrefix": "10.96.0.0/12", "NeedEncap": true}}}]`,
+	}
+	for _, who := range whoGives {
+		n := newBridge(t, nil)
+		who.setup(n)
+		p := n.pod("sbx-01")
+		first := p.mustAdd(who.member)
+		want := n.state()
+		for path, member := range members {
+			_, err := p.add(who.member, member)
+			var failed *cniplugin.CheckError
+			if codeOf(err) != types.ErrInvalidNetworkConfig || !errors.As(err, &failed) || len(failed.Differences) != 1 || failed.Differences[0].Path != path {
+				t.Errorf("%s: code %d, %v; want 7 and %s alone", who.name, codeOf(err), err, path)
+			}
+		}
+		if diff := cmp.Diff(want, n.state()); diff != "" {
+			t.Errorf("%s: state (-want +got):\n%s", who.name, diff)
+		}
+		if again := p.mustAdd(who.member); cmp.Diff(first, again) != "" {
+			t.Errorf("%s: result (-first +second):\n%s", who.name, cmp.Diff(first, again))
+		}
 	}
 }

@@ -133,7 +133,20 @@ func (r *run) wanted(ctx context.Context, prev *prevResult) (*hns.Endpoint, erro
 	if err := r.askDSR(ctx); err != nil {
 		return nil, err
 	}
-	lease, hnsChose := prev.lease, !r.hasIPAM() && len(r.Config.IPs) == 0
+	want, err := r.want(ctx, prev)
+	if err == nil && r.dsr && r.hnsChose() {
+		want.Policies = append(want.Policies, modes.LoopbackDSR(want.Addresses()...)...)
+	}
+	return want, err
+}
+
+// hnsChose reports whether the pod's address is HNS's choice.
+func (r *run) hnsChose() bool { return !r.hasIPAM() && len(r.Config.IPs) == 0 }
+
+// want is wanted without the policies for an address of HNS's choice, which ADD
+// adds once it knows it.
+func (r *run) want(ctx context.Context, prev *prevResult) (*hns.Endpoint, error) {
+	lease, hnsChose := prev.lease, r.hnsChose()
 	if hnsChose { // the plan cannot know the addresses, the result does
 		lease = &ipam.Lease{Routes: lease.Routes, DNS: lease.DNS}
 	}
@@ -147,9 +160,6 @@ func (r *run) wanted(ctx context.Context, prev *prevResult) (*hns.Endpoint, erro
 			if a.Gateway.IsValid() && !want.Gateway(a.Gateway).IsValid() {
 				want.Routes = append(want.Routes, hns.DefaultRoute(a.Gateway))
 			}
-		}
-		if r.dsr {
-			want.Policies = append(want.Policies, modes.LoopbackDSR(want.Addresses()...)...)
 		}
 	}
 	if !prev.mac.IsZero() {

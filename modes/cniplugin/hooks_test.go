@@ -61,7 +61,7 @@ func TestHooks(t *testing.T) {
 		t.Error("the hook's policy is not there")
 	}
 	p.mustAdd()
-	expect("repeated ADD", "AfterAttach")
+	expect("repeated ADD", "BeforeCreate", "AfterAttach")
 	if err := p.check(res); err != nil {
 		t.Error(err)
 	}

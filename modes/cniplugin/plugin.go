@@ -55,8 +55,8 @@ type Plugin struct {
 // the deadline of the verb.
 type Hooks struct {
 	// BeforeCreate may change the endpoint before it is made: add a policy,
-	// say. It runs only when ADD makes one. CHECK calls it too, to know what
-	// to look for, so it must give the same answer again.
+	// say. CHECK and a repeated ADD call it too, to know what to look for, so it
+	// must give the same answer again.
 	BeforeCreate func(context.Context, *Pod, *hns.Endpoint) error
 	// AfterAttach runs when the endpoint is in its namespace, also if it was
 	// there before.
