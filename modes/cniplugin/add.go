@@ -141,7 +141,7 @@ func (a *adding) allocate(ctx context.Context) error {
 		lease = &ipam.Lease{}
 	}
 	if err == nil && len(lease.Addresses) == 0 && !a.noAddressOK() {
-		err = fmt.Errorf("ipam: the lease has %w", ipam.ErrNoAddress)
+		err = a.withoutAddress(fmt.Errorf("ipam: the lease has %w", ipam.ErrNoAddress))
 	}
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (a *adding) compare(ctx context.Context, e *hns.Endpoint) error {
 func (a *adding) finish(ctx context.Context, done *hns.Attached) error {
 	e := done.Endpoint
 	if len(e.Addresses()) == 0 && !a.noAddressOK() {
-		return fmt.Errorf("endpoint %q %s: %w from HNS", e.Name, e.ID, ipam.ErrNoAddress)
+		return a.withoutAddress(fmt.Errorf("endpoint %q %s: %w from HNS", e.Name, e.ID, ipam.ErrNoAddress))
 	}
 	for _, c := range e.IPConfigs {
 		if e.Gateway(c.Address) == c.Address && c.Address.IsValid() {

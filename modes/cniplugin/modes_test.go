@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,41 @@ func TestTransparentWithDHCP(t *testing.T) {
 		p.mustDel(conf)
 		if got := n.state(); len(got) > 0 {
 			t.Errorf("left %v", got)
+		}
+	}
+}
+
+// Results of the first versions must have an address. That nobody gives one is
+// found before anything is made, or what was made is taken back.
+func TestTransparentInOldVersion(t *testing.T) {
+	for _, v := range []string{`"cniVersion": "0.1.0"`, `"cniVersion": "0.2.0"`, `"cniVersion": null`} {
+		for _, who := range []string{"nobody", "IPAM that gives nothing", "network to be made"} {
+			n := newNode(t, nil, "transparent", modes.NetworkIntent{Mode: modes.Transparent, Name: "glass"})
+			members := []string{v}
+			if who == "IPAM that gives nothing" {
+				n.ipam.subnets = nil
+			} else {
+				n.plugin.IPAM = nil
+				members = append(members, `"ipam": null`)
+			}
+			networks := 1
+			if who == "network to be made" {
+				members = append(members, `"hnsNetwork": {}`)
+				networks = 0
+				if err := n.client.Networks.Delete(t.Context(), n.network.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := n.pod("sbx-01").add(members...)
+			if diff := cmp.Diff([]string{"cniVersion"}, paths(err)); codeOf(err) != 7 || diff != "" {
+				t.Errorf("%s, %s: code %d, %v; paths:\n%s", v, who, codeOf(err), err, diff)
+			}
+			if slices.Contains(n.calls(), "create endpoint") || slices.Contains(n.calls(), "create network") {
+				t.Errorf("%s, %s: made something: %v", v, who, n.calls())
+			}
+			if all, err := n.client.Networks.List(t.Context()); err != nil || len(all) != networks || len(n.state()) > 0 || len(n.noteFiles()) > 0 {
+				t.Errorf("%s, %s: left %v, %v, %v", v, who, n.state(), n.noteFiles(), err)
+			}
 		}
 	}
 }

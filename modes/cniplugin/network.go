@@ -116,6 +116,9 @@ func (r *run) ensureNetwork(ctx context.Context) error {
 	case s.missing != nil && !s.said.creates(r.p.Mode):
 		return r.networkMissing(ctx, s.missing)
 	case s.missing != nil || s.repair:
+		if err := r.checkVersion(s.whole); err != nil {
+			return err
+		}
 		if err := r.changeNetwork(ctx, s); err != nil {
 			return err
 		}

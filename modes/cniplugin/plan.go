@@ -48,6 +48,9 @@ func (r *run) plan(ctx context.Context, lease *ipam.Lease) (*hns.Endpoint, error
 // planWithoutAddress finds what is wrong whatever the address will be, and returns
 // the endpoint as far as it is known.
 func (r *run) planWithoutAddress() (*hns.Endpoint, error) {
+	if err := r.checkVersion(r.Network); err != nil {
+		return nil, err
+	}
 	lease := r.asked()
 	known := lease != nil
 	if !known {

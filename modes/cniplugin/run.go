@@ -184,7 +184,30 @@ func (r *run) hasIPAM() bool { return r.p.IPAM != nil || r.Config.IPAMType != ""
 
 // noAddressOK reports whether a pod may do without an address that IPAM or HNS
 // gives: on a Transparent network it may ask the DHCP server of the physical one.
-func (r *run) noAddressOK() bool { return r.p.Mode == modes.Transparent }
+// Results before version 0.3.0 cannot say so: they are those of an address.
+func (r *run) noAddressOK() bool { return r.p.Mode == modes.Transparent && !r.Config.wantsAddress() }
+
+// wantsAddress reports whether a result of the configuration's version must have
+// an address (CNI specification 0.2.0, "Result").
+func (c *Config) wantsAddress() bool { return c.CNIVersion == "0.1.0" || c.CNIVersion == "0.2.0" }
+
+// checkVersion finds, before anything is made, that nobody will give the pod an
+// address on network n and that the result must have one.
+func (r *run) checkVersion(n *hns.Network) error {
+	if r.noAddressOK() || r.p.Mode != modes.Transparent || r.hasIPAM() || len(r.Config.IPs) > 0 || len(n.Subnets()) > 0 {
+		return nil
+	}
+	return r.withoutAddress(fmt.Errorf("HNS network %q has no subnets, and there is no IPAM: %w", n.Name, ipam.ErrNoAddress))
+}
+
+// withoutAddress is the complaint that nobody gives the pod an address; err says
+// who did not.
+func (r *run) withoutAddress(err error) error {
+	if r.p.Mode != modes.Transparent {
+		return err
+	}
+	return r.Config.invalid([]error{&hns.FieldError{Path: "cniVersion", Value: r.Config.CNIVersion, Reason: "a result of this version must have an address; write 0.3.0 or later"}, err})
+}
 
 func (p *Plugin) ipam() ipam.IPAM {
 	if p.IPAM != nil {
@@ -197,7 +220,7 @@ func (p *Plugin) ipam() ipam.IPAM {
 func (r *run) ipamRequest(config []byte) ipam.Request {
 	return ipam.Request{
 		ContainerID: r.ContainerID, Netns: r.args.Netns, IfName: r.IfName, Args: r.Args,
-		PluginPath: filepath.SplitList(r.args.Path), Config: config, NoAddressOK: r.noAddressOK(),
+		PluginPath: filepath.SplitList(r.args.Path), Config: config, NoAddressOK: r.p.Mode == modes.Transparent,
 	}
 }
 
