@@ -79,10 +79,11 @@ type Config struct {
 	// IPs is the capability argument ips. One without a length has that of its
 	// address.
 	IPs []netip.Prefix
-	// Timeout of a verb.
+	// Timeout of a verb, a second at least. A failed ADD may take up to twice 15
+	// seconds more to give back what it took.
 	Timeout time.Duration
 	// StateDir overrides the plugin's own; LogFile is where the verb is logged.
-	// Empty: not set.
+	// Absolute paths; empty: not set.
 	StateDir, LogFile string
 	// PrevResult is the result of an earlier plugin or, for CHECK, of ADD.
 	PrevResult json.RawMessage
@@ -205,8 +206,7 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 
 	p = &configParser{}
 	p.value("type", w.Type, &c.Type)
-	p.value("stateDir", w.StateDir, &c.StateDir)
-	p.value("logFile", w.LogFile, &c.LogFile)
+	c.StateDir, c.LogFile = p.absolute("stateDir", w.StateDir), p.absolute("logFile", w.LogFile)
 	c.Timeout = p.timeout(w.Timeout)
 	p.mode(c, w.Mode)
 	var level string

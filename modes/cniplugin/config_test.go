@@ -121,6 +121,12 @@ var badConfigs = []struct {
 	{"logLevel", `"logLevel": "loud"`, []string{"logLevel"}, "loud"},
 	{"ipam as text", `"ipam": "host-local"`, []string{"ipam"}, "string"},
 	{"ipam.type as number", `"ipam": {"type": 7}`, []string{"ipam.type"}, "number"},
+	{"host port of two container ports", `"runtimeConfig": {"portMappings": [{"hostPort": 8088, "containerPort": 80}, {"hostPort": 8088, "containerPort": 80, "protocol": "udp"},
+		{"hostPort": 8088, "containerPort": 81, "protocol": "TCP", "hostIP": "0.0.0.0"}]}`, []string{"runtimeConfig.portMappings[2].hostPort"}, "portMappings[0]"},
+	{"timeout too short", `"timeout": "1ns"`, []string{"timeout"}, "1s"},
+	{"relative stateDir", `"stateDir": "state"`, []string{"stateDir"}, "absolute"},
+	{"relative logFile", `"logFile": "..\\log.txt"`, []string{"logFile"}, "absolute"},
+	{"logFile of a drive's directory", `"logFile": "C:log.txt"`, []string{"logFile"}, "absolute"},
 	{"several at once", `"apiVersion": 1, "timeout": "soon", "ipMasqNetwork": "x", "runtimeConfig": {"portMappings": [{"hostPort": -1, "containerPort": 70000}]}`,
 		[]string{"timeout", "apiVersion", "ipMasqNetwork", "runtimeConfig.portMappings[0].hostPort", "runtimeConfig.portMappings[0].containerPort"}, ""},
 }
@@ -400,4 +406,20 @@ func TestIPAMWithoutType(t *testing.T) {
 		t.Errorf("asked HNS for %v", calls)
 	}
 	p.mustAdd(`"ipam": {"environment": "azure", "Subnet": "10.50.3.0/24", "routes": [{"GW": "10.50.3.1"}], "type": "", "ranges": [], "gateway": null}`)
+}
+
+// Mappings that are there twice are one, and paths that are absolute on Windows or
+// elsewhere are taken.
+func TestParseConfigTakes(t *testing.T) {
+	c, err := cniplugin.ParseConfig([]byte(`{"name": "lake", "runtimeConfig": {"portMappings": [
+		{"hostPort": 8088, "containerPort": 80, "hostIP": "0.0.0.0"}, {"hostPort": 8088, "containerPort": 80, "protocol": "tcp", "hostIP": "::"},
+		{"hostPort": 8088, "containerPort": 81, "hostIP": "192.0.2.10"}, {"hostPort": 8088, "containerPort": 81, "protocol": "udp"}]}}`))
+	if err != nil || len(c.PortMappings) != 3 {
+		t.Errorf("%v, %v; want 3 mappings", c, err)
+	}
+	for _, dir := range []string{"/state", `C:\\state`, "c:/state", `\\\\server\\share\\state`} {
+		if _, err := cniplugin.ParseConfig([]byte(`{"name": "lake", "timeout": "1s", "stateDir": "` + dir + `", "logFile": "` + dir + `"}`)); err != nil {
+			t.Error(err)
+		}
+	}
 }

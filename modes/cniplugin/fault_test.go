@@ -87,7 +87,7 @@ func TestTimeout(t *testing.T) {
 	} {
 		quickly(t, func() {
 			err := call()
-			if !errors.Is(err, context.DeadlineExceeded) || codeOf(err) != 11 || !strings.Contains(err.Error(), verb+" of sbx-01 gave up after 100ms") {
+			if !errors.Is(err, context.DeadlineExceeded) || codeOf(err) != 11 || !strings.Contains(err.Error(), verb+" of sbx-01 gave up after 1s") {
 				t.Errorf("%s: code %d, %v; want 11 and the deadline", verb, codeOf(err), err)
 			}
 		})

@@ -253,7 +253,7 @@ func hang(tb testing.TB) chan struct{} {
 }
 
 // soon is a deadline for a verb that must come to it, however slow the machine.
-const soon = `"timeout": "100ms"`
+const soon = `"timeout": "1s"`
 
 // deadline returns a context whose deadline comes when pass is called: no test
 // waits for a clock.

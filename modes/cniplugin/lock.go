@@ -38,11 +38,7 @@ func LockSandbox(ctx context.Context, wait time.Duration, dir, containerID strin
 	return lockSandbox(ctx, dir, containerID, func(path string) (*filelock.Lock, error) {
 		within, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
-		l, err := filelock.Acquire(within, path)
-		if err != nil && within.Err() != nil && errors.Is(err, within.Err()) {
-			err = fmt.Errorf("%w: %w", filelock.ErrHeld, err)
-		}
-		return l, err
+		return filelock.Acquire(within, path)
 	})
 }
 
@@ -67,6 +63,8 @@ func lockSandbox(ctx context.Context, dir, containerID string, take func(path st
 	switch {
 	case errors.Is(err, filelock.ErrHeld):
 		return nil, nil, &Error{Code: codeTryAgain, Err: fmt.Errorf("sandbox %s %w: %w", containerID, ErrBusy, err)}
+	case errors.Is(err, context.DeadlineExceeded): // before anyone looked whether it is held
+		return nil, nil, &Error{Code: codeTryAgain, Err: fmt.Errorf("lock of sandbox %s: the time was up: %w", containerID, err)}
 	case err != nil:
 		return nil, nil, &Error{Code: codeIO, Err: fmt.Errorf("lock of sandbox %s: %w", containerID, err)}
 	}

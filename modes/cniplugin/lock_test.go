@@ -196,3 +196,11 @@ func ExampleLockSandbox() {
 	// another: 11
 	// with the context: <nil>
 }
+
+// A deadline that has passed is not "busy": nobody holds the lock.
+func TestLockWithoutTime(t *testing.T) {
+	_, _, err := cniplugin.LockSandbox(t.Context(), 0, t.TempDir(), "sbx-01")
+	if codeOf(err) != types.ErrTryAgainLater || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, cniplugin.ErrBusy) {
+		t.Errorf("code %d, %v; want 11 and the deadline alone", codeOf(err), err)
+	}
+}

@@ -26,7 +26,8 @@ type PortMapping struct {
 var protocols = map[string]uint32{"": 6, "tcp": 6, "udp": 17}
 
 // portMappings reads the list. Entries without a host port ask for nothing and
-// are left out, as kubelet means them.
+// are left out, as kubelet means them, and so are those that are there already:
+// Docker lists a port once for 0.0.0.0 and once for ::.
 func (p *configParser) portMappings(path string, raw json.RawMessage) []PortMapping {
 	var out []PortMapping
 	p.list(path, raw, func(at string, raw json.RawMessage) {
@@ -58,9 +59,19 @@ func (p *configParser) portMappings(path string, raw json.RawMessage) []PortMapp
 				entry.HostIP = a.Unmap()
 			}
 		}
-		if len(p.bad) == before {
-			out = append(out, entry)
+		if len(p.bad) > before {
+			return
 		}
+		for _, o := range out {
+			if o.HostPort != entry.HostPort || o.Protocol != entry.Protocol || o.HostIP != entry.HostIP {
+				continue
+			}
+			if o.ContainerPort != entry.ContainerPort {
+				p.complain(at+".hostPort", fmt.Sprint(m.HostPort), fmt.Errorf("leads to port %d by %s already", o.ContainerPort, o.path))
+			}
+			return
+		}
+		out = append(out, entry)
 	})
 	return out
 }

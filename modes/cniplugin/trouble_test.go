@@ -138,7 +138,7 @@ func TestOpenFails(t *testing.T) {
 		text string
 	}{
 		"fails":  {func(*hns.Options) (*hns.Client, error) { return nil, hns.ErrUnsupportedOS }, 999, "Windows"},
-		"hangs":  {func(*hns.Options) (*hns.Client, error) { <-stuck; return nil, nil }, 11, "gave up after 100ms"},
+		"hangs":  {func(*hns.Options) (*hns.Client, error) { <-stuck; return nil, nil }, 11, "gave up after 1s"},
 		"panics": {func(*hns.Options) (*hns.Client, error) { panic("no such entry point") }, 999, "panic: no such entry point"},
 	} {
 		n.plugin.Open = tt.open

@@ -100,11 +100,30 @@ func (p *configParser) timeout(raw json.RawMessage) time.Duration {
 		return DefaultTimeout
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		p.complain("timeout", text, errors.New("not a duration such as 45s"))
+	if err != nil || d < minTimeout {
+		p.complain("timeout", text, fmt.Errorf("not a duration such as 45s, of %s at least", minTimeout))
 		return DefaultTimeout
 	}
 	return d
+}
+
+// minTimeout is the shortest deadline: in less HNS makes no endpoint.
+const minTimeout = time.Second
+
+// absolute reads the path of a file or directory, which must be absolute: a
+// runtime calls plugins from any directory. A configuration for Windows can be
+// read elsewhere, and one for the emulator on Windows, so the forms of both count.
+func (p *configParser) absolute(key string, raw json.RawMessage) string {
+	var path string
+	if !p.value(key, raw, &path) || path == "" {
+		return ""
+	}
+	drive := len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
+	if !drive && path[0] != '/' && !strings.HasPrefix(path, `\\`) {
+		p.complain(key, path, errors.New("not an absolute path"))
+		return ""
+	}
+	return path
 }
 
 func (p *configParser) masqueradeNetworks(w *wireConfig) []netip.Prefix {
