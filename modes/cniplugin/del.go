@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/containernetworking/cni/pkg/skel"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/errlist"
+	"github.com/hnskit/hnskit/ipam"
 )
 
 // Del is the verb DEL. It needs the network's name and the container id, and
@@ -56,16 +58,33 @@ func (r *run) takeDown(ctx context.Context, own func(context.Context, *hns.Endpo
 		return errHook
 	}
 	if r.Config.ipamErr != nil && r.p.IPAM == nil {
-		if !found {
-			return errHook // no ADD takes such a configuration, so there is no lease either
+		// No ADD takes such a configuration, but one before may have been right.
+		kept, err := r.mayHaveLease()
+		if !found && !kept && err == nil {
+			r.Log.Warn("no IPAM plugin was asked to give a lease back, and none is known", "error", r.Config.ipamErr)
+			return errHook
 		}
 		// Whose lease it is cannot be known; the endpoint could go without.
+		errHook = errlist.Join(errHook, err)
 		return errlist.Join(errHook, r.Config.invalid([]error{r.Config.ipamErr}))
 	}
 	if err := r.release(ctx, r.releaseConfig()); err != nil {
 		return errlist.Join(errHook, err)
 	}
 	return errlist.Join(errHook, r.dropNote())
+}
+
+// mayHaveLease looks for what tells of a lease where the configuration does not
+// say who gave it: the note of the interface, or a lease of host-local.
+func (r *run) mayHaveLease() (bool, error) {
+	if n, err := r.notes().load(r.ContainerID); err != nil || n != nil && n.IfName == r.IfName {
+		return n != nil, err
+	}
+	dir, _ := dataDir(r.Config.IPAM) // else the default
+	leases, err := ipam.Leases(dir, r.Config.Name)
+	return slices.ContainsFunc(leases, func(l ipam.StoredLease) bool {
+		return l.ContainerID == r.ContainerID && (l.IfName == r.IfName || l.IfName == "")
+	}), err
 }
 
 // releaseConfig is what the IPAM plugin gets in DEL. host-local refuses a

@@ -2,9 +2,12 @@ package cniplugin_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
@@ -177,4 +180,44 @@ func TestEndpointNameWithoutNetwork(t *testing.T) {
 	if got := append(n.state(), onPond.state()...); len(got) > 0 {
 		t.Errorf("left %v", got)
 	}
+}
+
+// An ipam object that broke after the ADD: DEL takes the endpoint, and does not say
+// that all is gone while there is a lease that nobody can give back. Where there
+// was no ADD it is success.
+func TestDelWithBrokenIPAM(t *testing.T) {
+	const broken = `"ipam": "x"`
+	n := newBridge(t, nil)
+	p := n.pod("sbx-01")
+	p.mustAdd()
+	n.plugin.IPAM = nil
+	for range 3 {
+		if err := p.del(broken); codeOf(err) != types.ErrInvalidNetworkConfig || cmp.Diff([]string{"ipam"}, paths(err)) != "" {
+			t.Errorf("code %d, %v; want 7 and ipam", codeOf(err), err)
+		}
+		if diff := cmp.Diff([]string{"lease sbx-01/eth0 10.50.3.3/24"}, n.state()); diff != "" {
+			t.Errorf("state (-want +got):\n%s", diff)
+		}
+	}
+	n.pod("sbx-02").mustDel(broken)
+	n.plugin.IPAM = n.ipam
+	p.mustDel()
+	if got := append(n.state(), n.noteFiles()...); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+
+	// host-local's leases tell for themselves.
+	n.plugin.IPAM = nil
+	data := t.TempDir()
+	if err := os.Mkdir(filepath.Join(data, "lake"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "lake", "10.50.3.9"), []byte("sbx-01\r\neth0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	member := `"ipam": {"type": ["host-local"], "dataDir": ` + quote(t, data) + `}`
+	if err := p.del(member); codeOf(err) != types.ErrInvalidNetworkConfig {
+		t.Errorf("code %d, %v; want 7", codeOf(err), err)
+	}
+	n.pod("sbx-03").mustDel(member)
 }
