@@ -55,7 +55,7 @@ func ValidAttachments(conf []byte) ([]ipam.Attachment, error) {
 // validAttachments reads the list of GC.
 func (w *wireConfig) validAttachments() ([]ipam.Attachment, error) {
 	key, raw := keyAttachments, w.ValidAttachments
-	if raw == nil {
+	if present(raw) == nil && w.OldAttachments != nil { // a null says nothing against the old list
 		key, raw = keyOldAttachments, w.OldAttachments
 	}
 	if raw == nil {

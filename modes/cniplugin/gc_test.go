@@ -195,6 +195,9 @@ func TestGCLists(t *testing.T) {
 		// containernetworking/cni#1101: the first edition's key.
 		{"old key", `"cni.dev/attachments": ` + one, "", 1},
 		{"both keys", `"cni.dev/valid-attachments": ` + one + `, "cni.dev/attachments": []`, "", 1},
+		{"null and the old key", `"cni.dev/valid-attachments": null, "cni.dev/attachments": ` + one, "", 1},
+		{"null and null", `"cni.dev/valid-attachments": null, "cni.dev/attachments": null`, "", 0},
+		{"empty and the old key", `"cni.dev/valid-attachments": [], "cni.dev/attachments": ` + one, "", 0},
 		{"other interface", `"cni.dev/valid-attachments": [{"containerID": "live", "ifname": "net1"}]`, "", 0},
 		{"no list", `"cni.dev/valid-attachments": {}`, "cni.dev/valid-attachments", 2},
 		{"null in it", `"cni.dev/valid-attachments": [null]`, "cni.dev/valid-attachments[0]", 2},
@@ -300,7 +303,14 @@ func TestGCHook(t *testing.T) {
 	p := n.pod("sbx-01")
 	p.mustAdd()
 	var seen []string
-	n.plugin.Hooks.BeforeDetach = func(_ context.Context, pod *cniplugin.Pod) error {
+	n.plugin.Hooks.BeforeDetach = func(ctx context.Context, pod *cniplugin.Pod) error {
+		// The removal has the sandbox's lock.
+		if _, _, err := cniplugin.TryLockSandbox(t.Context(), n.plugin.StateDir, pod.ContainerID); !errors.Is(err, cniplugin.ErrBusy) {
+			t.Errorf("the lock of the sandbox: %v, want ErrBusy", err)
+		}
+		if _, _, err := cniplugin.TryLockSandbox(ctx, n.plugin.StateDir, pod.ContainerID); err != nil {
+			t.Errorf("the context of the hook has not the lock: %v", err)
+		}
 		seen = append(seen, fmt.Sprint(pod.ContainerID, " ", pod.IfName, " ", pod.EndpointName, " ", pod.Namespace == p.namespace))
 		return errBroken
 	}

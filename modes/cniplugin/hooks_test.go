@@ -144,13 +144,15 @@ func TestHooksThatFail(t *testing.T) {
 // AfterAttach fails, and the endpoint cannot be deleted: the lease stays for DEL.
 func TestHookFailsAndSoDoesTheUndo(t *testing.T) {
 	n, before := faultyNode(t)
-	n.plugin.Hooks.AfterAttach = func(context.Context, *cniplugin.Pod, *hns.Endpoint) error { return errHook }
+	n.plugin.Hooks.AfterAttach = func(context.Context, *cniplugin.Pod, *hns.Endpoint) error {
+		return &cniplugin.Error{Code: 120, Err: errHook}
+	}
 	n.hns.Inject(emulator.Fault{Verb: hns.VerbDelete, Kind: hns.KindEndpoint, Code: hns.CodeManagerStopped})
 	p := n.pod("sbx-01")
 	_, err := p.add()
 	// The code is the hook's, not that of the undo.
-	if !errors.Is(err, errHook) || !errors.Is(err, hns.ErrLeftBehind) || !errors.Is(err, hns.ErrUnavailable) || codeOf(err) != 999 {
-		t.Errorf("code %d, %v; want 999, the hook's error, ErrLeftBehind and its cause", codeOf(err), err)
+	if !errors.Is(err, errHook) || !errors.Is(err, hns.ErrLeftBehind) || !errors.Is(err, hns.ErrUnavailable) || codeOf(err) != 120 {
+		t.Errorf("code %d, %v; want 120, the hook's error, ErrLeftBehind and its cause", codeOf(err), err)
 	}
 	consistent(t, n)
 	if len(n.ipam.leases()) != 2 {
