@@ -77,10 +77,13 @@ func lockSandbox(ctx context.Context, dir, containerID string, take func(path st
 // Those of containerd have 64 characters.
 const longestID = 128
 
+// locksDir is where the locks are in a state directory.
+func locksDir(stateDir string) string { return filepath.Join(stateDir, "locks") }
+
 // lockFile returns the lock file of a sandbox, and the key that is the same for
 // all spellings of its path.
 func lockFile(dir, containerID string) (path string, key lockKey, err error) {
-	path, err = filepath.Abs(filepath.Join(dir, "locks", fileName(containerID)+".lock"))
+	path, err = filepath.Abs(filepath.Join(locksDir(dir), fileName(containerID)+".lock"))
 	key = lockKey{path}
 	if runtime.GOOS == "windows" {
 		key.path = strings.ToLower(path)

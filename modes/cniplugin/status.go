@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/privatedir"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
 )
 
 // Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served. It
-// asks whether HNS answers and has the network, whether the configuration fits
+// asks whether the state directory can be written, and makes it, whether HNS answers and has the network, whether the configuration fits
 // the network, and the IPAM plugin. The error has code 50 if not, and 51 if the
 // IPAM plugin says that pods that are there may suffer too.
 func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
@@ -37,7 +40,10 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	defer cancel()
 	// Any pod would do.
 	r := &run{p: p, args: args, Pod: Pod{Config: c, Log: log, EndpointName: p.endpointName("status", c.Name)}}
-	if r.Client, err = p.open(ctx, log); err == nil {
+	if err = r.checkStateDir(); err == nil {
+		r.Client, err = p.open(ctx, log)
+	}
+	if err == nil {
 		err = r.ready(ctx)
 	}
 	if err == nil {
@@ -49,6 +55,33 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 		code = codeLimited
 	}
 	return &Error{Code: code, Err: err}
+}
+
+// checkStateDir makes what ADD needs in the state directory, and writes a file
+// there.
+func (r *run) checkStateDir() error {
+	dirs := []string{locksDir(r.p.stateDir(r.Config))}
+	if !r.isHostLocal() {
+		dirs = append(dirs, filepath.Dir(r.notes().dir))
+	}
+	for _, dir := range dirs {
+		err := privatedir.Make(dir)
+		if err == nil {
+			err = tryWrite(dir)
+		}
+		if err != nil {
+			return fmt.Errorf("state directory: %w", err)
+		}
+	}
+	return nil
+}
+
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".status-*.tmp")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // ready does what an ADD does before it changes anything, and asks IPAM. A network

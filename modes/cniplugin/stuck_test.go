@@ -2,6 +2,8 @@ package cniplugin_test
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,5 +109,34 @@ func TestStatus(t *testing.T) {
 	args.StdinData = n.config()
 	if err := n.plugin.Status(t.Context(), args); codeOf(err) != 50 {
 		t.Errorf("stopped: code %d, %v; want 50", codeOf(err), err)
+	}
+}
+
+// STATUS says no where ADD could take no lock or leave no note.
+func TestStatusOfStateDir(t *testing.T) {
+	for _, taken := range []string{"", "locks", "interfaces"} {
+		n := newBridge(t, nil)
+		path := filepath.Join(n.plugin.StateDir, taken)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := n.pod("unused").args(n.config())
+		if err := n.plugin.Status(t.Context(), args); codeOf(err) != 50 || !strings.Contains(err.Error(), "state directory") {
+			t.Errorf("%q is a file: code %d, %v; want 50", taken, codeOf(err), err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.plugin.Status(t.Context(), args); err != nil {
+			t.Errorf("%q: %v", taken, err)
+		}
+		for _, dir := range []string{"locks", "interfaces"} {
+			if left, err := os.ReadDir(filepath.Join(n.plugin.StateDir, dir)); err != nil || len(left) > 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+		}
 	}
 }
