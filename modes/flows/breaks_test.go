@@ -41,7 +41,7 @@ var diagnoses = map[modes.Mode]map[string]found{
 		"spoofing":               {flows.ForeignSource, `physical network foreign source`, false, false, "IP forwarding"},
 		"stale-subnet":           {flows.NobodyHasAddress, `endpoint 10.244.1.77 on win-1`, true, false, "subnet.env"},
 		"pod-gone":               {flows.NobodyHasAddress, `endpoint 10.244.2.3 on win-2`, true, false, "still there"},
-		"exception-cluster":      {flows.SourceTranslated, `OutBoundNAT Exceptions of endpoint "client_cbr0"`, true, true, "Exceptions"},
+		"exception-cluster":      {flows.SourceTranslated, `OutBoundNAT Exceptions of endpoint "client_cbr0"`, true, false, "Exceptions"},
 		"exception-service":      {flows.NoException, `OutBoundNAT Exceptions of endpoint "client_cbr0"`, true, false, "service CIDR"},
 		"exception-node":         {flows.NoException, `OutBoundNAT Exceptions of endpoint "client_cbr0"`, true, false, "192.0.2.11/32"},
 		"exception-all":          {flows.ExceptionTooWide, `OutBoundNAT Exceptions 0.0.0.0/0 of endpoint "client_cbr0"`, false, true, "out of the Exceptions"},

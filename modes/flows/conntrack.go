@@ -1,5 +1,7 @@
 package flows
 
+import "net/netip"
+
 // entry is what a translation on the way there remembers for the way back.
 type entry struct {
 	node *node
@@ -38,4 +40,44 @@ func (f *flight) undo(n *node, ep *endpoint) (*endpoint, bool) {
 		return e.ep, true
 	}
 	return nil, false
+}
+
+// undoAll undoes at the node, in turn, all translations that the answer fits:
+// what one leaves may be what another has made. It returns the endpoint of the
+// last one.
+func (f *flight) undoAll(n *node) (last *endpoint, any bool) {
+	for {
+		ep, ok := f.undo(n, nil)
+		if !ok {
+			return last, any
+		}
+		last, any = ep, true
+	}
+}
+
+// tunnel is a packet that came to a node in VXLAN.
+type tunnel struct {
+	node *node
+	src  netip.Addr // its sender
+	from netip.Addr // the provider address that it came from
+}
+
+// tunnelBack returns where an answer goes in VXLAN because the packet came so
+// from whom it is for, none if it did not.
+func (f *flight) tunnelBack(n *node) netip.Addr {
+	if f.reply {
+		for _, t := range f.tunnels {
+			if t.node == n && t.src == f.dst() {
+				return t.from
+			}
+		}
+	}
+	return netip.Addr{}
+}
+
+// cameBy notes that a packet came out of VXLAN.
+func (f *flight) cameBy(n *node, from netip.Addr) {
+	if !f.reply {
+		f.tunnels = append(f.tunnels, tunnel{n, f.h.Src, from})
+	}
 }

@@ -28,7 +28,7 @@ type flight struct {
 	to      netip.Addr
 	entries []entry
 	visits  []visit
-	tunnel  netip.Addr // the provider address that the packet came from in VXLAN
+	tunnels []tunnel // that the packet came by
 	noted   map[any]bool
 	floor   Certainty // no step is surer
 	natted  Ref       // what translated the source
@@ -312,13 +312,16 @@ func (f *flight) arrive(o owner, c Certainty) spot {
 	return f.sender(o)
 }
 
-// judgeSource wants pods to see each other's own addresses, as Kubernetes does.
+// judgeSource wants pods to see each other's own addresses, as Kubernetes does
+// for a pod that asks another by its address. Through a service or a port of a
+// node a pod may see another's.
 func (f *flight) judgeSource() {
-	if f.natted == (Ref{}) || !f.from.isPod() || !f.at.isPod() {
+	if f.natted == (Ref{}) || !f.from.isPod() || !f.at.isPod() || !f.at.has(f.t.Destination) {
 		return
 	}
 	ref := f.natted
 	ref.Detail = "Exceptions"
+	f.reply = false // it is found when the answer is there, and was so on the way
 	f.t.Diagnosis = f.seal(Diagnosis{Reason: SourceTranslated, Object: ref, Missing: true, Certainty: Documented,
 		Text: fmt.Sprintf("%s sees the node's address instead of that of %s; between pods Kubernetes wants no NAT", f.at.name(), f.from.name()),
 		Fix:  fmt.Sprintf("put the prefix of %s into the Exceptions of the OutBoundNAT policy", f.t.Destination)})

@@ -52,6 +52,19 @@ func (o owner) name() string {
 	return o.node.spec.Name
 }
 
+// has reports whether a is an address of the pod or the host.
+func (o owner) has(a netip.Addr) bool {
+	switch {
+	case o.ep != nil:
+		return o.ep.hasAddr(a)
+	case o.linux != nil:
+		return o.linux.Address == a
+	case o.outside != nil:
+		return o.outside.Address == a
+	}
+	return o.node.has(a)
+}
+
 func (o owner) ref() Ref {
 	switch {
 	case o.ep != nil:

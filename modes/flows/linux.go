@@ -12,9 +12,7 @@ import (
 // linuxOut is a packet of a pod of a Linux node, on its way out.
 func (f *flight) linuxOut(n *node, p *LinuxPod) spot {
 	if f.reply {
-		if back, ok := f.undo(n, nil); ok {
-			return f.afterUndo(n, back)
-		}
+		f.undoAll(n)
 		return f.linuxForward(n)
 	}
 	if d := f.linuxService(n); d != nil {
@@ -166,6 +164,7 @@ func (f *flight) linuxHostOut(n *node, in netip.Addr) spot {
 		return f.drop(Diagnosis{Reason: NotForwarding, Object: n.ref("IP forwarding"), Missing: true, Certainty: Documented,
 			Text: "the Linux node does not forward", Fix: "sysctl net.ipv4.ip_forward=1"})
 	}
+	f.undoAll(n)
 	if !in.IsValid() && !f.reply {
 		if d := f.linuxService(n); d != nil {
 			return f.drop(*d)
@@ -179,9 +178,7 @@ func (f *flight) linuxNIC(n *node) spot {
 	if f.h.Outer != (Outer{}) {
 		return f.linuxUnwrap(n)
 	}
-	for ok := f.reply; ok; {
-		_, ok = f.undo(n, nil)
-	}
+	f.undoAll(n)
 	return f.linuxForwarded(n)
 }
 
@@ -223,12 +220,10 @@ func (f *flight) linuxUnwrap(n *node) spot {
 	case !v.MAC.IsZero() && f.h.DstMAC != v.MAC && !f.h.DstMAC.IsZero():
 		return f.drop(f.wrongMAC(n, Ref{Node: n.spec.Name, Kind: KindVXLAN, Detail: "MAC"}, v.MAC))
 	}
-	f.tunnel = o.Src
+	f.cameBy(n, o.Src)
 	ref.Detail = "VNI " + strconv.FormatUint(uint64(v.VNI), 10)
 	f.rewrite(Ref{Node: n.spec.Name, Kind: KindVXLAN}, Documented, true, "takes it out of VXLAN", func(h *Header) { h.Outer, h.DstMAC = Outer{}, hns.MAC{} })
-	for ok := f.reply; ok; {
-		_, ok = f.undo(n, nil)
-	}
+	f.undoAll(n)
 	if f.subnetElsewhere(n) {
 		own, _, _ := f.subnetOwner(f.dst())
 		return f.drop(Diagnosis{Reason: WrongProvider, Object: f.lastLeader(), Certainty: Practice,

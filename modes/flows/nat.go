@@ -113,7 +113,8 @@ func (f *flight) sourceNAT(e *endpoint) *Diagnosis {
 	if v.policy == nil {
 		if v.except != (Ref{}) {
 			o, ok := f.w.byAddress(a, e.node)
-			f.pass(v.except, Practice, v.only && ok && (o.isPod() || o.node == e.node), "keeps the source address")
+			wanted := ok && (o.isPod() && (a == f.t.Destination || e.net.mode == modes.Overlay) || !o.isPod() && o.node == e.node)
+			f.pass(v.except, Practice, v.only && wanted, "keeps the source address")
 		}
 		return nil
 	}

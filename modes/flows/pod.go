@@ -36,7 +36,7 @@ func (f *flight) podAnswer(e *endpoint) spot {
 	for ok := true; ok; {
 		_, ok = f.undo(e.node, e)
 	}
-	if back, ok := f.undo(e.node, nil); ok {
+	if back, ok := f.undoAll(e.node); ok {
 		return f.afterUndo(e.node, back)
 	}
 	return f.leave(e)

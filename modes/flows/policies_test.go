@@ -154,7 +154,7 @@ func dsr(l *hns.LoadBalancer) { l.Flags |= hns.LoadBalancerDSR }
 // TestLoadBalancers: direct server return, source VIPs, a pod that reaches
 // itself, node ports and preserved addresses, with the way back.
 func TestLoadBalancers(t *testing.T) {
-	nodePort := func(backends ...string) func(*testing.T, *flows.Cluster) {
+	onNodePort := func(backends ...string) func(*testing.T, *flows.Cluster) {
 		return func(t *testing.T, c *flows.Cluster) {
 			t.Helper()
 			s := nodeOf(t, c, mixedcluster.Win1).Windows.HNS
@@ -190,12 +190,12 @@ func TestLoadBalancers(t *testing.T) {
 			"10.244.1.3:50000 > 10.244.2.3:8080", "10.96.0.20:80 > 10.244.1.3:50000", ""},
 		{"the virtual address preserved, and unknown where it comes", modes.Overlay, all(onFrontends(func(l *hns.LoadBalancer) { dsr(l); l.PortMappings[0].Flags |= hns.LoadBalancerPreserveDIP }),
 			func(t *testing.T, c *flows.Cluster) { nodeOf(t, c, mixedcluster.Win2).Windows.HNS.LoadBalancers = nil }), webService(web2), "no-load-balancer", "", "", ""},
-		{"a node port, backend on the node", modes.L2Bridge, nodePort(mixedcluster.Web1), toNodePort, "arrived", "203.0.113.80:50000 > 10.244.1.4:8080", "192.0.2.11:30080 > 203.0.113.80:50000", ""},
-		{"a node port, backend on another node", modes.L2Bridge, nodePort(mixedcluster.Web2), toNodePort, "arrived", "192.0.2.11:55101 > 10.244.2.3:8080", "192.0.2.11:30080 > 203.0.113.80:50000", ""},
-		{"a node port with DSR, backend on another node", modes.L2Bridge, all(nodePort(mixedcluster.Web2), lastFrontend(dsr)), toNodePort, "reply-not-translated", "203.0.113.80:50000 > 10.244.2.3:8080", "", "DSR"},
-		{"a node port with DSR and local backends", modes.L2Bridge, all(nodePort(mixedcluster.Web1), lastFrontend(dsr)), toNodePort, "arrived", "203.0.113.80:50000 > 10.244.1.4:8080", "192.0.2.11:30080 > 203.0.113.80:50000", ""},
-		{"a node port from the node itself", modes.L2Bridge, nodePort(mixedcluster.Web1), fromItself, "no-load-balancer", "", "", "LocalRoutedVip"},
-		{"a node port from the node itself, allowed", modes.L2Bridge, all(nodePort(mixedcluster.Web1), lastFrontend(func(l *hns.LoadBalancer) {
+		{"a node port, backend on the node", modes.L2Bridge, onNodePort(mixedcluster.Web1), toNodePort, "arrived", "203.0.113.80:50000 > 10.244.1.4:8080", "192.0.2.11:30080 > 203.0.113.80:50000", ""},
+		{"a node port, backend on another node", modes.L2Bridge, onNodePort(mixedcluster.Web2), toNodePort, "arrived", "192.0.2.11:55101 > 10.244.2.3:8080", "192.0.2.11:30080 > 203.0.113.80:50000", ""},
+		{"a node port with DSR, backend on another node", modes.L2Bridge, all(onNodePort(mixedcluster.Web2), lastFrontend(dsr)), toNodePort, "reply-not-translated", "203.0.113.80:50000 > 10.244.2.3:8080", "", "DSR"},
+		{"a node port with DSR and local backends", modes.L2Bridge, all(onNodePort(mixedcluster.Web1), lastFrontend(dsr)), toNodePort, "arrived", "203.0.113.80:50000 > 10.244.1.4:8080", "192.0.2.11:30080 > 203.0.113.80:50000", ""},
+		{"a node port from the node itself", modes.L2Bridge, onNodePort(mixedcluster.Web1), fromItself, "no-load-balancer", "", "", "LocalRoutedVip"},
+		{"a node port from the node itself, allowed", modes.L2Bridge, all(onNodePort(mixedcluster.Web1), lastFrontend(func(l *hns.LoadBalancer) {
 			l.PortMappings[0].Flags = hns.LoadBalancerLocalRoutedVIP
 		})), fromItself, "arrived", "192.0.2.11:50000 > 10.244.1.4:8080", "192.0.2.11:30080 > 192.0.2.11:50000", ""},
 		{"an external address that is led to the node", modes.L2Bridge, func(t *testing.T, c *flows.Cluster) {

@@ -126,3 +126,17 @@ func TestReasonsNameEveryNo(t *testing.T) {
 		t.Errorf("%d reasons for %d cells with no", lines, want)
 	}
 }
+
+// TestDiagnosisText: what is said of an answer is that it is lost, and nothing
+// that arrives is.
+func TestDiagnosisText(t *testing.T) {
+	for _, b := range mixedcluster.Breaks() {
+		c := cluster(t, b.Mode)
+		b.Do(c)
+		tr := world(t, c).Trace(b.Packet)
+		lost := strings.Contains(tr.Diagnosis.String(), "the answer is lost") || strings.Contains(tr.Text(), "on the way back")
+		if last := tr.Steps[len(tr.Steps)-1]; lost != (tr.Outcome == flows.Dropped && last.Reply) {
+			t.Errorf("%s/%s, %s: %s", b.Mode, b.Name, tr.Outcome, tr.Diagnosis)
+		}
+	}
+}

@@ -13,6 +13,9 @@ import (
 // in is the address of the adapter that it came in by, none if the node sends
 // it itself.
 func (f *flight) hostOut(n *node, in netip.Addr) spot {
+	if back, ok := f.undoAll(n); ok && !in.IsValid() {
+		return f.afterUndo(n, back)
+	}
 	a := f.dst()
 	if n.has(a) {
 		return f.forNode(n, in.IsValid())
@@ -196,7 +199,7 @@ func (f *flight) nicIn(n *node) spot {
 	if f.h.Outer != (Outer{}) {
 		return f.unwrap(n)
 	}
-	if back, ok := f.undo(n, nil); ok {
+	if back, ok := f.undoAll(n); ok {
 		return f.afterUndo(n, back)
 	}
 	a := f.dst()
@@ -230,7 +233,7 @@ func (f *flight) nicIn(n *node) spot {
 // port, or the node itself. remote is whether it comes from elsewhere than the
 // node.
 func (f *flight) forNode(n *node, remote bool) spot {
-	if back, ok := f.undo(n, nil); ok {
+	if back, ok := f.undoAll(n); ok {
 		return f.afterUndo(n, back)
 	}
 	if f.reply {

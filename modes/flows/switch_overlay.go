@@ -25,8 +25,8 @@ func (f *flight) overlayOut(e *endpoint) spot {
 	if n, _, ok := f.subnetOwner(a); ok && n == e.node {
 		return f.drop(f.ofOwnNode(e, a))
 	}
-	if f.reply && f.tunnel.IsValid() {
-		return f.answerTunnel(e.net)
+	if back := f.tunnelBack(e.node); back.IsValid() {
+		return f.answerTunnel(e.net, back)
 	}
 	if _, ok := e.gateway(a); !ok {
 		return f.drop(Diagnosis{Reason: NoGateway, Object: e.ref("", "default route"), Missing: true, Certainty: Practice,
@@ -40,6 +40,9 @@ func (f *flight) overlayOut(e *endpoint) spot {
 		if f.h.Src != f.first.Src && e.node.has(f.h.Src) {
 			return f.fromNode(e.node)
 		}
+	} else if e.node.has(f.h.Src) { // translated back to a port of the node
+		f.pass(e.net.ref("", ""), Practice, false, "lets it out with the node's address")
+		return spot{what: hostOut, node: e.node}
 	}
 	if s, ok := f.wrap(e.net, e.net.provider()); ok {
 		return s
@@ -141,7 +144,8 @@ func (f *flight) hostToOverlay(net *network, to *endpoint, a, in netip.Addr) (sp
 		f.rewrite(net.ref("", ""), Practice, false, "leads it from the node to its pod", func(h *Header) { h.DstMAC = to.doc.MAC })
 		return spot{what: podIn, node: to.node, ep: to}, true
 	}
-	if in.IsValid() || !f.knows(net, a) && !(f.reply && f.tunnel.IsValid()) {
+	back := f.tunnelBack(net.node)
+	if in.IsValid() || !f.knows(net, a) && !back.IsValid() {
 		for _, s := range net.doc.Subnets() {
 			if s.Prefix.Contains(a) {
 				return f.drop(f.nobody(net.ref("", ""), net.node)), true
@@ -155,8 +159,8 @@ func (f *flight) hostToOverlay(net *network, to *endpoint, a, in netip.Addr) (sp
 	if d := f.wantHostRoute(net, Inferred); d != nil {
 		return f.drop(*d), true
 	}
-	if f.reply && f.tunnel.IsValid() {
-		return f.answerTunnel(net), true
+	if back.IsValid() {
+		return f.answerTunnel(net, back), true
 	}
 	s, _ := f.wrap(net, net.provider())
 	return s, true
@@ -208,14 +212,13 @@ func (f *flight) knows(net *network, a netip.Addr) bool {
 // answerTunnel sends an answer to what came in VXLAN. To a pod it needs a route
 // of its own, as any packet does; to a node it is taken to go back where the
 // packet came from.
-func (f *flight) answerTunnel(net *network) spot {
+func (f *flight) answerTunnel(net *network, to netip.Addr) spot {
 	if s, ok := f.wrap(net, net.provider()); ok {
 		return s
 	}
 	if _, _, pod := f.subnetOwner(f.dst()); pod {
 		return f.drop(f.noRSR(net))
 	}
-	to := f.tunnel
 	f.rewrite(net.ref("", ""), Inferred, false, "sends the answer where the packet came from", func(h *Header) {
 		h.Outer = Outer{Src: net.provider(), Dst: to, Port: net.port, VNI: net.vni}
 		h.SrcMAC, h.DstMAC = net.doc.DRMAC(), hns.MAC{}

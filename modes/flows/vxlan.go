@@ -82,9 +82,9 @@ func (f *flight) unwrap(n *node) spot {
 	if dr := net.doc.DRMAC(); !dr.IsZero() && inner != dr && !inner.IsZero() && (to == nil || to.doc.MAC != inner) {
 		return f.drop(f.wrongMAC(n, net.ref("DrMacAddress", ""), dr))
 	}
-	f.tunnel = o.Src
+	f.cameBy(n, o.Src)
 	f.rewrite(net.ref("", ""), Practice, false, fmt.Sprintf("takes it out of VXLAN (VNI %d)", o.VNI), func(h *Header) { h.Outer = Outer{} })
-	if back, ok := f.undo(n, nil); ok {
+	if back, ok := f.undoAll(n); ok {
 		return f.afterUndo(n, back)
 	}
 	switch {
@@ -97,6 +97,11 @@ func (f *flight) unwrap(n *node) spot {
 			return f.drop(*d)
 		}
 		return f.forNode(n, true)
+	}
+	for _, e := range f.entries {
+		if f.reply && e.why != nil && e.node == n && f.h.flow() == e.now.reversed() {
+			return f.drop(*e.why)
+		}
 	}
 	d := f.nobody(net.ref("", ""), n)
 	if own, _, ok := f.subnetOwner(f.dst()); ok && own != n {
