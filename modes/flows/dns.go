@@ -229,6 +229,5 @@ func (f *flight) anyRecord(asked []string, name string, from owner) (netip.Addr,
 			}
 		}
 	}
-	return netip.Addr{}, f.drop(Diagnosis{Reason: NoSuchName, Object: from.ref(), Missing: true, Certainty: Documented,
-		Text: fmt.Sprintf("no resolver of the world knows %q", name), Fix: "describe the resolver, or look at the name"})
+	return netip.Addr{}, f.outOfSight(from.ref(), fmt.Sprintf("no resolver that is described knows %q", name))
 }

@@ -113,6 +113,9 @@ func (f *flight) start() spot {
 	}
 	f.t.Destination = dst
 	src, ok := f.source(from, dst)
+	if !ok && from.unaddressed() {
+		return f.outOfSight(from.ref(), "the addresses of the node are not known")
+	}
 	if !ok {
 		return f.drop(Diagnosis{Reason: NoSuchFamily, Object: from.ref(), Certainty: Documented,
 			Text: fmt.Sprintf("%s has no address of the family of %s", from.name(), dst), Fix: "give it one of that family, or ask for an address of the other"})
@@ -146,6 +149,9 @@ func (f *flight) target(from owner, bad func(string, ...any) spot) (netip.Addr, 
 	o, err := f.w.place(to.Place)
 	if err != nil {
 		return netip.Addr{}, bad("target: %v", err)
+	}
+	if o.unaddressed() {
+		return netip.Addr{}, f.outOfSight(o.ref(), "the addresses of the node are not known")
 	}
 	a, ok := o.addressOf(f.p.Protocol != hns.ICMPv6)
 	if !ok {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/modes"
 )
 
@@ -36,6 +35,11 @@ type owner struct {
 	ep      *endpoint
 	linux   *LinuxPod
 	outside *Host
+}
+
+// unaddressed reports whether it is a node of which no address is known.
+func (o owner) unaddressed() bool {
+	return o.node != nil && !o.isPod() && len(o.node.spec.Addresses) == 0
 }
 
 func (o owner) isPod() bool { return o.ep != nil || o.linux != nil }
@@ -194,64 +198,6 @@ func (w *World) addRest() {
 	}
 }
 
-// check finds what has no meaning.
-func check(c *Cluster) []error {
-	var bad []error
-	field := func(path, value, reason string) {
-		bad = append(bad, &hns.FieldError{Path: path, Value: value, Reason: reason})
-	}
-	names := map[string]bool{}
-	for i, n := range c.Nodes {
-		at := fmt.Sprintf("Nodes[%d]", i)
-		switch {
-		case n.Name == "":
-			field(at+".Name", "", "missing")
-		case names[n.Name]:
-			field(at+".Name", n.Name, "second node of the name")
-		}
-		names[n.Name] = true
-		if (n.Windows == nil) == (n.Linux == nil) {
-			field(at, n.Name, "a node is either Windows or Linux")
-		}
-		for j, a := range n.Addresses {
-			if !a.IsValid() {
-				field(fmt.Sprintf("%s.Addresses[%d]", at, j), "", "not an address")
-			}
-		}
-		if n.Linux == nil {
-			continue
-		}
-		for j, p := range n.Linux.Pods {
-			if !p.Address.IsValid() || p.Name == "" {
-				field(fmt.Sprintf("%s.Linux.Pods[%d]", at, j), p.Name, "a pod has a name and an address")
-			}
-		}
-	}
-	if c.Physical != nil && c.Physical.VNet != nil {
-		for i, a := range c.Physical.VNet.Assigned {
-			if !names[a.Node] {
-				field(fmt.Sprintf("Physical.VNet.Assigned[%d].Node", i), a.Node, "no node of the name")
-			}
-		}
-	}
-	return append(bad, checkRest(c)...)
-}
-
-func checkRest(c *Cluster) []error {
-	var bad []error
-	for i, h := range c.Outside {
-		if h.Name == "" || !h.Address.IsValid() {
-			bad = append(bad, &hns.FieldError{Path: fmt.Sprintf("Outside[%d]", i), Value: h.Name, Reason: "a host has a name and an address"})
-		}
-	}
-	for i, r := range c.Resolvers {
-		if !r.Address.IsValid() {
-			bad = append(bad, &hns.FieldError{Path: fmt.Sprintf("Resolvers[%d].Address", i), Value: r.Name, Reason: "not an address"})
-		}
-	}
-	return bad
-}
-
 // byAddress returns who has an address; a node's own pods and the node itself
 // come first if near is that node.
 func (w *World) byAddress(a netip.Addr, near *node) (owner, bool) {
@@ -271,40 +217,6 @@ func (w *World) byAddress(a netip.Addr, near *node) (owner, bool) {
 func (f *flight) subnetOwner(a netip.Addr) (*node, netip.Prefix, bool) {
 	n, p, ok := f.w.subnets.find(a, &f.t.Looked)
 	return n, p, ok && n != nil
-}
-
-// place finds a place by name.
-func (w *World) place(p Place) (owner, error) {
-	if p.count() != 1 {
-		return owner{}, fmt.Errorf("one of pod, node and outside host is needed, there are %d", p.count())
-	}
-	switch {
-	case p.Node != "":
-		n := w.nodes[p.Node]
-		if n == nil {
-			return owner{}, fmt.Errorf("there is no node %q", p.Node)
-		}
-		return owner{node: n}, nil
-	case p.Outside != "":
-		for i := range w.cluster.Outside {
-			if w.cluster.Outside[i].Name == p.Outside {
-				return owner{outside: &w.cluster.Outside[i]}, nil
-			}
-		}
-		return owner{}, fmt.Errorf("there is no outside host %q", p.Outside)
-	}
-	switch os := w.pods[p.Pod]; len(os) {
-	case 0:
-		return owner{}, fmt.Errorf("there is no pod %q", p.Pod)
-	case 1:
-		return os[0], nil
-	default:
-		var on []string
-		for _, o := range os {
-			on = append(on, o.node.spec.Name)
-		}
-		return owner{}, fmt.Errorf("there are %d pods %q, on %s", len(os), p.Pod, strings.Join(on, ", "))
-	}
 }
 
 // addressOf returns an address of the owner of the same family as like, or the

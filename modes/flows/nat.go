@@ -219,10 +219,12 @@ func (f *flight) natOut(e *endpoint) spot {
 	if !a.Is4() {
 		return f.drop(Diagnosis{Reason: NoSuchFamily, Object: e.net.ref("", ""), Certainty: Tested, Text: "WinNAT does not carry IPv6", Fix: "use IPv4, or another mode"})
 	}
-	before := f.h
-	if src.IsValid() {
-		f.h.Src, f.h.SrcPort = src, natPort(f.h.SrcPort)
+	if !src.IsValid() {
+		f.unjudged(e.net.ref("", "WinNAT"), "the address of the node is not known")
+		return spot{what: hostOut, node: e.node}
 	}
+	before := f.h
+	f.h.Src, f.h.SrcPort = src, natPort(f.h.SrcPort)
 	f.remember(entry{node: e.node, ep: e, atNode: true, ref: e.net.ref("", "WinNAT")}, before)
 	f.step(Step{Object: e.net.ref("", "WinNAT"), Effect: Rewritten, Before: before, Certainty: c, Text: fmt.Sprintf("translates the source to %s", src)})
 	return spot{what: hostOut, node: e.node}

@@ -135,6 +135,7 @@ type sample struct {
 	mode  modes.Mode
 	pod   owner // a Windows pod
 	peers []peer
+	web   *Service // that stands for all; nil: there is none
 }
 
 // peer is somebody whom the pod talks to.
@@ -177,7 +178,11 @@ func (w *World) sample(m modes.Mode) (*sample, bool) {
 			s.peers = append(s.peers, *p)
 		}
 	}
-	return s, s.pod.ep != nil
+	if s.pod.ep == nil {
+		return nil, false
+	}
+	s.web = s.service()
+	return s, true
 }
 
 // podsOf returns the node's pods on networks of a mode, by name.
@@ -233,7 +238,7 @@ func (s *sample) cases(f Flow) []Case {
 		for _, p := range []hns.Protocol{hns.TCP, hns.UDP} {
 			q := c.packet
 			q.Protocol = p
-			if !s.serves(q) {
+			if !c.service.serves(q) {
 				continue
 			}
 			out = append(out, Case{fmt.Sprintf("%s, %s", p, c.name), s.w.Trace(q)})
@@ -243,12 +248,13 @@ func (s *sample) cases(f Flow) []Case {
 }
 
 type namedPacket struct {
-	name   string
-	packet Packet
+	name    string
+	packet  Packet
+	service *Service // that it is for; nil: for none
 }
 
 func (s *sample) packets(f Flow) []namedPacket {
-	from := placeOf(s.pod)
+	from := s.w.placeOf(s.pod)
 	switch f {
 	case PodToPodIP:
 		return s.toPods(from)
@@ -263,33 +269,21 @@ func (s *sample) packets(f Flow) []namedPacket {
 	case PodToNode:
 		var out []namedPacket
 		for _, n := range s.nodes() {
-			out = append(out, namedPacket{n.name, Packet{From: from, To: Target{Place: Place{Node: n.node.spec.Name}}}})
+			out = append(out, namedPacket{name: n.name, packet: Packet{From: from, To: Target{Place: Place{Node: n.node.spec.Name}}}})
 		}
 		return out
 	}
 	return nil
 }
 
-func placeOf(o owner) Place {
-	switch {
-	case o.ep != nil:
-		return Place{Pod: o.ep.doc.Name}
-	case o.linux != nil:
-		return Place{Pod: o.linux.Name}
-	case o.outside != nil:
-		return Place{Outside: o.outside.Name}
-	}
-	return Place{Node: o.node.spec.Name}
-}
-
 func (s *sample) toPods(from Place) []namedPacket {
 	var out []namedPacket
 	for _, p := range s.peers {
-		out = append(out, namedPacket{p.name, Packet{From: from, To: Target{Place: placeOf(p.owner)}}})
+		out = append(out, namedPacket{name: p.name, packet: Packet{From: from, To: Target{Place: s.w.placeOf(p.owner)}}})
 	}
 	for _, p := range s.peers {
 		if p.node != s.pod.node {
-			out = append(out, namedPacket{"from " + p.name, Packet{From: placeOf(p.owner), To: Target{Place: from}}})
+			out = append(out, namedPacket{name: "from " + p.name, packet: Packet{From: s.w.placeOf(p.owner), To: Target{Place: from}}})
 		}
 	}
 	return out
@@ -309,7 +303,7 @@ func (s *sample) nodes() []peer {
 func (s *sample) fromNodes() []namedPacket {
 	var out []namedPacket
 	for _, n := range s.nodes() {
-		out = append(out, namedPacket{n.name, Packet{From: Place{Node: n.node.spec.Name}, To: Target{Place: placeOf(s.pod)}}})
+		out = append(out, namedPacket{name: n.name, packet: Packet{From: Place{Node: n.node.spec.Name}, To: Target{Place: s.w.placeOf(s.pod)}}})
 	}
 	return out
 }

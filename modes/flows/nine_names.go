@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -12,7 +13,7 @@ func (s *sample) toNames(from Place) []namedPacket {
 	var out []namedPacket
 	for _, p := range s.peers {
 		if name := s.nameOf(p.owner); name != "" {
-			out = append(out, namedPacket{p.name, Packet{From: from, To: Target{Name: name}}})
+			out = append(out, namedPacket{name: p.name, packet: Packet{From: from, To: Target{Name: name}}})
 		}
 	}
 	return out
@@ -32,7 +33,8 @@ func (s *sample) nameOf(o owner) string {
 	return ""
 }
 
-// service is the first service that is not the cluster's DNS.
+// service is the first service that is not the cluster's DNS; where none is
+// described, what the HNS of the pod's node has load balancers for.
 func (s *sample) service() *Service {
 	for i := range s.w.cluster.Services {
 		v := &s.w.cluster.Services[i]
@@ -41,12 +43,46 @@ func (s *sample) service() *Service {
 		}
 		return v
 	}
-	return nil
+	if len(s.w.cluster.Services) > 0 {
+		return nil
+	}
+	return s.balanced()
 }
 
-// toService asks for each backend that is on a node of the sample.
+// balanced is the service that the first load balancer of the pod's node and
+// network is for, by address and port; without a name.
+func (s *sample) balanced() *Service {
+	var all []lbKey
+	for k, l := range s.pod.node.lbs {
+		if k.addr.IsValid() && k.port != 0 && k.port != dnsPort && (l.net == nil || l.net == s.pod.ep.net) {
+			all = append(all, k)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b lbKey) int {
+		return cmp.Or(a.addr.Compare(b.addr), cmp.Compare(a.port, b.port), cmp.Compare(a.protocol, b.protocol))
+	})
+	out := &Service{Addresses: []netip.Addr{all[0].addr}}
+	for _, k := range all {
+		if k.addr == all[0].addr {
+			out.Ports = append(out.Ports, ServicePort{Protocol: k.protocol, Port: k.port})
+		}
+	}
+	l := s.pod.node.lbs[all[0]]
+	for _, id := range l.lb.Endpoints {
+		if e := l.node.byID[id]; e != nil {
+			out.Backends = append(out.Backends, e.addrs...)
+		}
+	}
+	return out
+}
+
+// toService asks for each backend that is on a node of the sample, and for one
+// that is on none if what lies between the nodes is not known.
 func (s *sample) toService(from Place, f Flow) []namedPacket {
-	v := s.service()
+	v := s.web
 	if v == nil {
 		return nil
 	}
@@ -62,7 +98,7 @@ func (s *sample) toService(from Place, f Flow) []namedPacket {
 	}
 	var out []namedPacket
 	add := func(name string, backend netip.Addr) {
-		out = append(out, namedPacket{name, Packet{From: from, To: to, DstPort: v.Ports[0].Port, Backend: backend}})
+		out = append(out, namedPacket{name, Packet{From: from, To: to, DstPort: v.Ports[0].Port, Backend: backend}, v})
 	}
 	for _, n := range s.nodes() {
 		for _, b := range v.Backends {
@@ -72,19 +108,22 @@ func (s *sample) toService(from Place, f Flow) []namedPacket {
 			}
 		}
 	}
+	for _, b := range v.Backends {
+		if _, ok := s.w.byAddress(b, nil); !ok && s.w.cluster.Physical == nil {
+			add("backend on a node that is not described", b)
+			break
+		}
+	}
 	if len(out) == 0 {
 		add("any backend", netip.Addr{})
 	}
 	return out
 }
 
-// serves drops cases of a protocol that the service does not speak.
-func (s *sample) serves(p Packet) bool {
-	v := s.service()
-	if v == nil || p.To.Address != v.Addresses[0] && p.To.Name != v.Name && p.To.Name != v.FQDN || p.To.count() > 0 {
-		return true
-	}
-	return slices.ContainsFunc(v.Ports, func(x ServicePort) bool { return x.Protocol == p.Protocol && x.Port == p.DstPort })
+// serves reports whether the service speaks the packet's protocol; no service
+// forbids none.
+func (s *Service) serves(p Packet) bool {
+	return s == nil || slices.ContainsFunc(s.Ports, func(x ServicePort) bool { return x.Protocol == p.Protocol && x.Port == p.DstPort })
 }
 
 // toOutside asks for the first host outside that is reached by a router.
@@ -100,7 +139,7 @@ func (s *sample) toOutside(from Place, f Flow) []namedPacket {
 				continue
 			}
 		}
-		return []namedPacket{{h.Name, Packet{From: from, To: to, DstPort: 443}}}
+		return []namedPacket{{name: h.Name, packet: Packet{From: from, To: to, DstPort: 443}}}
 	}
 	return nil
 }

@@ -2,12 +2,14 @@ package flows_test
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/golden"
+	"github.com/hnskit/hnskit/internal/mixedcluster"
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/flows"
 )
@@ -89,6 +91,11 @@ func TestUDPAsTCP(t *testing.T) {
 func TestNotApplicable(t *testing.T) {
 	c := cluster(t, modes.L2Bridge)
 	c.Services, c.Outside, c.Resolvers = nil, nil, nil
+	for i := range c.Nodes {
+		if w := c.Nodes[i].Windows; w != nil {
+			w.HNS.LoadBalancers = nil
+		}
+	}
 	col := world(t, c).Nine()[0]
 	for _, f := range []flows.Flow{flows.PodToPodName, flows.PodToServiceIP, flows.PodToServicePQDN, flows.PodToServiceFQDN, flows.PodToOutsideIP, flows.PodToOutsideName} {
 		if got := col.Cell(f).String(); got != "n/a" {
@@ -121,4 +128,61 @@ func TestSnapshotsAlone(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOneSnapshot: with the documents of one node alone nothing in the cluster
+// is wrong, as far as can be seen: what is on the node works, and the rest goes
+// out of sight.
+func TestOneSnapshot(t *testing.T) {
+	for _, m := range modes.All() {
+		for _, addressed := range []bool{true, false} {
+			w := world(t, oneSnapshot(t, m, addressed))
+			what := fmt.Sprintf("%s, addresses known %t", m, addressed)
+			for _, from := range []flows.Place{client, {Node: "node"}} {
+				for _, to := range []flows.Target{{Address: web1}, {Address: web2}, {Address: mixedcluster.WebVIP}, {Address: wwwAddr}, {Address: netip.MustParseAddr("192.0.2.12")},
+					{Address: win1}, {Place: flows.Place{Node: "node"}}, {Name: "web"}, {Name: mixedcluster.WWW}} {
+					for _, p := range []hns.Protocol{hns.TCP, hns.UDP} {
+						tr := w.Trace(flows.Packet{From: from, To: to, Protocol: p})
+						if err := checkTrace(tr); err != nil {
+							t.Errorf("%s: %v", what, err)
+						}
+						if !tr.Works() {
+							t.Errorf("%s: a firm fault:\n%s", what, tr)
+						}
+						here := to.Address == web1 || (to.Node != "" || to.Address == win1) && (addressed || m == modes.Overlay)
+						if from == client && !here && tr.Outcome != flows.Unjudged {
+							t.Errorf("%s: what is not known is said to work:\n%s", what, tr)
+						}
+					}
+				}
+			}
+			col := w.Nine()[0]
+			for _, cell := range col.Cells {
+				if cell.Verdict == flows.No {
+					t.Errorf("%s, %s: %s", what, cell.Flow, cell.Why().Trace)
+				}
+			}
+			want := flows.Maybe
+			if m == modes.NAT || m == modes.Transparent {
+				want = flows.NotApplicable
+			}
+			if cell := col.Cell(flows.PodToServiceIP); cell.Verdict != want {
+				t.Errorf("%s: to the services that HNS has load balancers for: %s, want %s", what, cell, want)
+			}
+		}
+	}
+}
+
+// oneSnapshot is a cluster of which the documents of one node are known.
+func oneSnapshot(t *testing.T, m modes.Mode, addressed bool) *flows.Cluster {
+	t.Helper()
+	s, err := hns.ParseSnapshot(snapshotText(t, cluster(t, m)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := flows.SnapshotNode("node", s)
+	if addressed {
+		n.Addresses = []netip.Addr{win1}
+	}
+	return &flows.Cluster{Nodes: []flows.Node{n}}
 }

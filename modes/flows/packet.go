@@ -26,12 +26,17 @@ type Packet struct {
 	Backend netip.Addr
 }
 
-// Place is a pod, a node, or a host outside, by name; exactly one is set.
+// Place is a pod, a node, or a host outside. Exactly one is set, except that
+// Node may stand beside Pod.
 type Place struct {
 	// Pod is the name of a Linux pod or of an HNS endpoint, whole or without
-	// "_" and the name of its network.
-	Pod     string
-	Node    string
+	// "_" and the name of its network. If no pod has it for a name, it may be an
+	// address of the pod or the ID of the endpoint.
+	Pod string
+	// Node is a node; with Pod it is that of the pod, for several nodes may
+	// have pods of one name.
+	Node string
+	// Outside is a host of [Cluster.Outside].
 	Outside string
 }
 
@@ -47,17 +52,21 @@ func (p Place) isZero() bool { return p == Place{} }
 
 func (p Place) count() int {
 	n := 0
-	for _, s := range []string{p.Pod, p.Node, p.Outside} {
-		if s != "" {
-			n++
-		}
+	if p.Pod != "" || p.Node != "" {
+		n++
+	}
+	if p.Outside != "" {
+		n++
 	}
 	return n
 }
 
-// String returns "pod web-1", "node win-1" or "outside host www".
+// String returns "pod web-1", "pod web-1 on win-1", "node win-1" or "outside
+// host www".
 func (p Place) String() string {
 	switch {
+	case p.Pod != "" && p.Node != "":
+		return "pod " + p.Pod + " on " + p.Node
 	case p.Pod != "":
 		return "pod " + p.Pod
 	case p.Node != "":

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -146,6 +147,9 @@ func (f *flight) onSwitch(e, to *endpoint, c Certainty) spot {
 // whoeverHas leads the packet to who has its address, by ways that are not known.
 func (f *flight) whoeverHas(near *node) spot {
 	o, ok := f.w.byAddress(f.dst(), near)
+	if !ok && f.unseen(f.dst()) {
+		return f.outOfSight(Ref{Kind: KindPhysical}, fmt.Sprintf("nobody who is described has %s", f.dst()))
+	}
 	if !ok {
 		return f.drop(f.nobody(Ref{Kind: KindPhysical}, near))
 	}
@@ -158,6 +162,14 @@ func (f *flight) whoeverHas(near *node) spot {
 		return spot{what: outsideIn, host: o.outside}
 	}
 	return spot{what: nicIn, node: o.node}
+}
+
+// unseen reports whether somebody who is not described may have an address: what
+// lies between the nodes is not known, and the address belongs to no node's pods
+// and to no service.
+func (f *flight) unseen(a netip.Addr) bool {
+	_, _, known := f.subnetOwner(a)
+	return f.w.cluster.Physical == nil && !known && f.w.services[a] == nil
 }
 
 // nobody says that no one has the destination.

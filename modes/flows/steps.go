@@ -34,6 +34,14 @@ func (f *flight) unjudged(o Ref, text string) {
 	f.t.Outcome = Unjudged
 }
 
+// outOfSight ends the trace where nobody who is described can say how it goes
+// on.
+func (f *flight) outOfSight(o Ref, text string) spot {
+	f.step(Step{Object: o, Effect: Unknown, Before: f.h, Certainty: Inferred, Text: "goes out of sight: " + text})
+	f.t.Outcome = Unjudged
+	return spot{}
+}
+
 // drop ends the trace.
 func (f *flight) drop(d Diagnosis) spot {
 	f.step(Step{Object: d.Object, Effect: Lost, Before: f.h, Certainty: d.Certainty, Text: d.Text})

@@ -62,7 +62,8 @@ const (
 	Arrived Outcome = "arrived"
 	// Dropped: one of them did not; the diagnosis says why.
 	Dropped Outcome = "dropped"
-	// Unjudged: both arrive if what could not be judged lets them.
+	// Unjudged: both arrive if what could not be judged lets them. Where the
+	// rest of the way is not known at all the steps end there.
 	Unjudged Outcome = "not judged"
 )
 

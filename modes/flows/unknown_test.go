@@ -68,7 +68,7 @@ func TestBadPackets(t *testing.T) {
 	w := world(t, cluster(t, modes.L2Bridge))
 	for text, p := range map[string]flows.Packet{
 		"one of pod, node and outside host is needed": {To: flows.Target{Address: web2}},
-		"there are 2":                   {From: flows.Place{Pod: "a", Node: "b"}, To: flows.Target{Address: web2}},
+		"there are 2":                   {From: flows.Place{Pod: "a", Outside: "b"}, To: flows.Target{Address: web2}},
 		`no pod "nobody"`:               {From: flows.Place{Pod: "nobody"}, To: flows.Target{Address: web2}},
 		`no node "nobody"`:              {From: flows.Place{Node: "nobody"}, To: flows.Target{Address: web2}},
 		`no outside host "nobody"`:      {From: flows.Place{Outside: "nobody"}, To: flows.Target{Address: web2}},
@@ -97,7 +97,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, f := range hns.FieldErrors(err) {
 		got = append(got, f.Path)
 	}
-	want := []string{"Nodes[1].Name", "Nodes[1]", "Nodes[1].Linux.Pods[0]", "Nodes[2].Name", "Nodes[2].Addresses[0]", "Physical.VNet.Assigned[0].Node", "Outside[0]", "Resolvers[0].Address"}
+	want := []string{"Nodes[1].Name", "Nodes[1]", "Nodes[1].Linux.Pods[0]", "Nodes[2].Name", "Nodes[2].Addresses[0]", "Physical.VNet.Assigned[0].Prefix", "Physical.VNet.Assigned[0].Node", "Outside[0]", "Resolvers[0].Address"}
 	if !slices.Equal(got, want) {
 		t.Errorf("complaints about %q, want %q", got, want)
 	}
@@ -165,5 +165,39 @@ func TestDockerContainers(t *testing.T) {
 	}
 	if got := w.Nine()[0].Cell(flows.PodToOutsideIP).String(); got != "yes" {
 		t.Errorf("to the outside: %s", got)
+	}
+}
+
+// TestNewRefusesZeroValues: whatever is not an address, a prefix or a document is
+// named, and nothing panics.
+func TestNewRefusesZeroValues(t *testing.T) {
+	for path, change := range map[string]func(*flows.Cluster){
+		"Nodes[0].Windows.HNS.Networks[1]":                   func(c *flows.Cluster) { s := c.Nodes[0].Windows.HNS; s.Networks = append(s.Networks, nil) },
+		"Nodes[0].Windows.HNS.Endpoints[0]":                  func(c *flows.Cluster) { c.Nodes[0].Windows.HNS.Endpoints[0] = nil },
+		"Nodes[0].Windows.HNS.Namespaces[0]":                 func(c *flows.Cluster) { c.Nodes[0].Windows.HNS.Namespaces[0] = nil },
+		"Nodes[0].Windows.HNS.LoadBalancers[0]":              func(c *flows.Cluster) { c.Nodes[0].Windows.HNS.LoadBalancers[0] = nil },
+		"Nodes[0].Windows.HNS.Routes[0]":                     func(c *flows.Cluster) { c.Nodes[0].Windows.HNS.Routes = []*hns.SDNRouteObject{nil} },
+		"Nodes[0].Windows.Host.Adapters[0].Addresses[0]":     func(c *flows.Cluster) { c.Nodes[0].Windows.Host.Adapters[0].Addresses = []netip.Prefix{{}} },
+		"Nodes[0].Windows.Host.Routes[0].Destination":        func(c *flows.Cluster) { c.Nodes[0].Windows.Host.Routes[0].Destination = netip.Prefix{} },
+		"Nodes[0].Windows.Host.Routes[0].NextHop":            func(c *flows.Cluster) { c.Nodes[0].Windows.Host.Routes[0].NextHop = netip.Addr{} },
+		"Nodes[0].PodSubnets[0]":                             func(c *flows.Cluster) { c.Nodes[0].PodSubnets = []netip.Prefix{{}} },
+		"Nodes[2].Linux.Adapters[0].Addresses[0]":            func(c *flows.Cluster) { c.Nodes[2].Linux.Adapters[0].Addresses = []netip.Prefix{{}} },
+		"Nodes[2].Linux.Routes[0].NextHop":                   func(c *flows.Cluster) { c.Nodes[2].Linux.Routes[0].NextHop = netip.Addr{} },
+		"Nodes[2].Linux.MasqueradeExcept[0]":                 func(c *flows.Cluster) { c.Nodes[2].Linux.MasqueradeExcept = []netip.Prefix{{}} },
+		"Nodes[2].Linux.VXLAN.Peers[0].Subnet":               func(c *flows.Cluster) { c.Nodes[2].Linux.VXLAN.Peers[0].Subnet = netip.Prefix{} },
+		"Nodes[2].Linux.VXLAN.Peers[0].Node":                 func(c *flows.Cluster) { c.Nodes[2].Linux.VXLAN.Peers[0].Node = netip.Addr{} },
+		"Physical.Routers[0]":                                func(c *flows.Cluster) { c.Physical.Routers = []netip.Addr{{}} },
+		"Physical.Routes[0].Destination":                     func(c *flows.Cluster) { c.Physical.Routes = []flows.Route{{NextHop: win1}} },
+		"Physical.Fabric.Pods[0]":                            func(c *flows.Cluster) { c.Physical.Fabric = &flows.Fabric{Pods: []netip.Prefix{{}}} },
+		"Services[0].Addresses[0]":                           func(c *flows.Cluster) { c.Services[0].Addresses = []netip.Addr{{}} },
+		"Services[1].Backends[0]":                            func(c *flows.Cluster) { c.Services[1].Backends = []netip.Addr{{}} },
+		`Resolvers[0].Records["web.default.svc.example"][1]`: func(c *flows.Cluster) { c.Resolvers[0].Records["web.default.svc.example"] = []netip.Addr{win1, {}} },
+	} {
+		c := cluster(t, modes.Overlay)
+		change(c)
+		_, err := flows.New(*c)
+		if fs := hns.FieldErrors(err); len(fs) != 1 || fs[0].Path != path || !errors.Is(err, hns.ErrInvalid) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -48,6 +48,9 @@ func (f *flight) wrap(net *network, from netip.Addr) (spot, bool) {
 // tunnelTo sends a packet in VXLAN to a node.
 func (f *flight) tunnelTo(n *node, by Ref, to netip.Addr) spot {
 	o, ok := f.w.byAddress(to, nil)
+	if !ok && f.w.cluster.Physical == nil {
+		return f.outOfSight(Ref{Kind: KindPhysical}, fmt.Sprintf("no node that is described has %s", to))
+	}
 	if !ok || o.node == nil || o.isPod() || o.node == n {
 		return f.drop(Diagnosis{Reason: WrongProvider, Object: by, Certainty: Practice,
 			Text: fmt.Sprintf("no other node has the provider address %s", to), Fix: "replace it by the address of the node that has the pod subnet"})
