@@ -40,8 +40,12 @@ func TestACLs(t *testing.T) {
 	tier := func(order uint16, name string, rules ...hns.TierACLRule) hns.TierACL {
 		return hns.TierACL{Name: name, Direction: hns.Out, Order: order, Rules: rules}
 	}
-	out := func(rules ...hns.EndpointPolicy) func(*testing.T, *flows.Cluster) {
+	only := func(rules ...hns.EndpointPolicy) func(*testing.T, *flows.Cluster) {
 		return add(mixedcluster.Client, rules...)
+	}
+	// out adds what lets everything else out, as those who write rules do.
+	out := func(rules ...hns.EndpointPolicy) func(*testing.T, *flows.Cluster) {
+		return only(append([]hns.EndpointPolicy{rule(hns.ACLAllow, hns.Out, 65500)}, rules...)...)
 	}
 	block, allow := rule(hns.ACLBlock, hns.Out, 500), rule(hns.ACLAllow, hns.Out, 400)
 	cases := []struct {
@@ -81,11 +85,23 @@ func TestACLs(t *testing.T) {
 		{"a tier that allows before the ACLs", out(tier(1, "t", hns.TierACLRule{Action: hns.ACLAllow}), block), "arrived"},
 		{"tiers by their order", out(tier(2, "second", hns.TierACLRule{Action: hns.ACLAllow}), tier(1, "first", hns.TierACLRule{Action: hns.ACLBlock})), "blocked"},
 		{"a tier without a rule for it", out(tier(1, "t", hns.TierACLRule{Action: hns.ACLBlock, RemotePorts: []string{"22"}})), "arrived"},
-		{"2025, no rule for it and no block", all(version(15, 4), out(rule(hns.ACLAllow, hns.Out, 300, protocol("17")))), "arrived"},
-		{"2025, a block rule for another", all(version(15, 4), out(rule(hns.ACLBlock, hns.Out, 300, protocol("17")))), "blocked"},
-		{"2022, a block rule for another", all(version(13, 3), out(rule(hns.ACLBlock, hns.Out, 300, protocol("17")))), "arrived"},
-		{"unknown version, a block rule for another", all(version(0, 0), out(rule(hns.ACLBlock, hns.Out, 300, protocol("17")))), "not judged"},
-		{"2025, the cure", all(version(15, 4), out(rule(hns.ACLBlock, hns.Out, 300, protocol("17")), rule(hns.ACLAllow, hns.Out, 65500))), "arrived"},
+		// microsoft/Windows-Containers#616, microsoft/hcsshim#1059
+		{"2025, an allow rule for another", all(version(15, 4), only(rule(hns.ACLAllow, hns.Out, 300, protocol("17")))), "blocked"},
+		{"2025, a block rule for another", all(version(15, 4), only(rule(hns.ACLBlock, hns.Out, 300, protocol("17")))), "blocked"},
+		{"2025, a rule for what comes in", all(version(15, 4), only(rule(hns.ACLBlock, hns.In, 300, protocol("17")))), "blocked"},
+		{"2022, an allow rule for another", all(version(13, 3), only(rule(hns.ACLAllow, hns.Out, 300, protocol("17")))), "not judged"},
+		{"2022, a block rule for another", all(version(13, 3), only(rule(hns.ACLBlock, hns.Out, 300, protocol("17")))), "not judged"},
+		{"unknown version, a block rule for another", all(version(0, 0), only(rule(hns.ACLBlock, hns.Out, 300, protocol("17")))), "not judged"},
+		{"2025, in, a block rule for another at the receiver", all(version(15, 4), add(mixedcluster.Web2, rule(hns.ACLBlock, hns.In, 300, protocol("17")))), "not judged"},
+		{"in, no rule for it and one that lets all else in", add(mixedcluster.Web2, rule(hns.ACLBlock, hns.In, 300, protocol("17")), rule(hns.ACLAllow, hns.In, 65500)), "arrived"},
+		{"no rules at all in 2025", version(15, 4), "arrived"},
+		// What cannot be read counts where it could decide.
+		{"a block, and behind it an allow that cannot be read", out(rule(hns.ACLBlock, hns.Out, 300), rule(hns.ACLAllow, hns.Out, 6000, remotely("x"))), "blocked"},
+		{"an allow, and behind it a block that cannot be read", out(rule(hns.ACLAllow, hns.Out, 300), rule(hns.ACLBlock, hns.Out, 6000, remotely("x"))), "arrived"},
+		{"a block that cannot be read, and behind it a block", out(rule(hns.ACLBlock, hns.Out, 300, remotely("x")), rule(hns.ACLBlock, hns.Out, 6000)), "blocked"},
+		{"an allow that cannot be read, and behind it a block", out(rule(hns.ACLAllow, hns.Out, 300, remotely("x")), rule(hns.ACLBlock, hns.Out, 6000)), "not judged"},
+		{"a block that cannot be read, of equal priority", out(rule(hns.ACLAllow, hns.Out, 300), rule(hns.ACLBlock, hns.Out, 300, remotely("x"))), "not judged"},
+		{"2025, the cure", all(version(15, 4), only(rule(hns.ACLBlock, hns.Out, 300, protocol("17")), rule(hns.ACLAllow, hns.Out, 65500))), "arrived"},
 	}
 	var run []policyCase
 	for _, k := range cases {
@@ -107,9 +123,10 @@ func version(major, minor uint32) func(*testing.T, *flows.Cluster) {
 // see the service's address or the backend's, nothing is claimed.
 func TestACLsBeforeOrBehindBalancers(t *testing.T) {
 	runPolicyCases(t, []policyCase{
-		{name: "the backend is blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300, remotely("10.244.2.3"))), packet: webService(web2), want: "not judged"},
+		{name: "the backend is blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLAllow, hns.Out, 65500), rule(hns.ACLBlock, hns.Out, 300, remotely("10.244.2.3"))), packet: webService(web2), want: "not judged"},
+		{name: "a backend is blocked, and another chosen", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLAllow, hns.Out, 65500), rule(hns.ACLBlock, hns.Out, 300, remotely("10.244.2.3"))), packet: webService(web1), want: "arrived"},
 		{name: "both are blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300)), packet: webService(web2), want: "blocked"},
-		{name: "another is blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300, remotely("10.9.9.9"))), packet: webService(web2), want: "arrived"},
+		{name: "another is blocked", mode: modes.L2Bridge, change: add(mixedcluster.Client, rule(hns.ACLAllow, hns.Out, 65500), rule(hns.ACLBlock, hns.Out, 300, remotely("10.9.9.9"))), packet: webService(web2), want: "arrived"},
 		{name: "rules on NAT for what comes in", mode: modes.NAT, change: add(mixedcluster.Web1, rule(hns.ACLBlock, hns.In, 300)), packet: flows.Packet{From: client, To: flows.Target{Address: web1}}, want: "not judged"},
 		{name: "rules on NAT", mode: modes.NAT, change: add(mixedcluster.Client, rule(hns.ACLBlock, hns.Out, 300)), packet: flows.Packet{From: client, To: flows.Target{Address: wwwAddr}}, want: "not judged"},
 	})

@@ -163,6 +163,64 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// withRules gives the first pod rules that do not fit its packets, each naming
+// a set, and one that lets everything out; and the network that set.
+func withRules(s size, rules, members int) *flows.World {
+	c := s.cluster()
+	st := c.Nodes[0].Windows.HNS
+	set := hns.SetPolicy{ID: "set", Type: hns.SetIP}
+	for i := range members {
+		set.Values = append(set.Values, netip.AddrFrom4([4]byte{100, byte(i >> 16), byte(i >> 8), byte(i)}).String())
+	}
+	st.Networks[0].Policies = append(st.Networks[0].Policies, set)
+	e := st.Endpoints[0]
+	for i := range rules {
+		e.Policies = append(e.Policies, hns.ACL{Action: []hns.ACLAction{hns.ACLBlock, hns.ACLAllow}[i%2], Direction: hns.Out, Priority: uint16(100 + i), RemoteAddresses: []string{"set"}})
+	}
+	e.Policies = append(e.Policies, hns.ACL{Action: hns.ACLAllow, Direction: hns.Out, Priority: 65500})
+	w, err := flows.New(*c)
+	if err != nil {
+		panic(err) // of a cluster that is made here: never
+	}
+	return w
+}
+
+// TestCostOfRules counts what a trace looks at where the sender has rules: each
+// at most twice for what asks once, and four times for a service, and a set once,
+// however large.
+func TestCostOfRules(t *testing.T) {
+	s := size{3, 3, 4}
+	for kind, p := range s.packets() {
+		if kind == "node" || kind == "name" {
+			continue // not from the pod, and with a question before
+		}
+		none := withRules(s, 0, 10).Trace(p)
+		for _, n := range []int{100, 4000} {
+			tr := withRules(s, n, 100_000).Trace(p)
+			if !tr.Works() || tr.Outcome != flows.Arrived || len(tr.Steps) != len(none.Steps) {
+				t.Errorf("%s, %d rules: %s", kind, n, tr)
+			}
+			if most := none.Looked + 4*n + 10; tr.Looked > most {
+				t.Errorf("%s, %d rules: looked at %d objects, %d without; want at most %d", kind, n, tr.Looked, none.Looked, most)
+			}
+		}
+	}
+}
+
+func BenchmarkTraceWithRules(b *testing.B) {
+	s := size{3, 3, 4}
+	for _, n := range []int{100, 1000, 4000} {
+		w := withRules(s, n, 100_000)
+		b.Run(fmt.Sprintf("%d rules, a set of 100000", n), func(b *testing.B) {
+			for b.Loop() {
+				if tr := w.Trace(s.packets()["pod"]); tr.Outcome != flows.Arrived {
+					b.Fatal(tr)
+				}
+			}
+		})
+	}
+}
+
 var big = size{100, 100, 1000}
 
 func BenchmarkNew(b *testing.B) {

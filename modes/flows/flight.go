@@ -30,6 +30,7 @@ type flight struct {
 	visits  []visit
 	tunnels []tunnel // that the packet came by
 	noted   map[any]bool
+	asked   map[setQuestion]setAnswer
 	floor   Certainty // no step is surer
 	natted  Ref       // what translated the source
 	depth   int       // of DNS queries

@@ -58,8 +58,9 @@ type network struct {
 	local   map[netip.Addr]*endpoint
 	remotes map[netip.Addr]*endpoint
 	rsr     prefixMap[hns.RemoteSubnetRoute]
-	sets    map[string]hns.SetPolicy // by id in small letters
-	acls    []hns.ACL
+	sets    map[string]*addressSet // by id in small letters
+	aclsOut ruleList
+	aclsIn  ruleList
 	proxies []hns.L4Proxy
 	hostEP  *endpoint
 	raw     []string // types that are not known
@@ -87,10 +88,11 @@ type endpoint struct {
 	nats    []natPolicy
 	routes  []hns.SDNRoute // policies
 	objects []sdnObject    // objects that name the endpoint
-	acls    []hns.ACL
-	tiers   []hns.TierACL // in their order
+	aclsOut ruleList
+	aclsIn  ruleList
+	tiers   []tier // in their order
 	proxies []hns.L4Proxy
-	wfp     []hns.L4WFPProxy
+	wfp     []wfpProxy
 	raw     []string
 	unread  []string
 }
@@ -264,6 +266,8 @@ func newNetwork(n *node, d *hns.Network) *network {
 			}
 		}
 	}
+	var sets []hns.SetPolicy
+	var acls []hns.ACL
 	for _, p := range d.Policies {
 		switch p := p.(type) {
 		case hns.VXLANPort:
@@ -271,18 +275,17 @@ func newNetwork(n *node, d *hns.Network) *network {
 		case hns.RemoteSubnetRoute:
 			net.rsr.add(p.DestinationPrefix, p)
 		case hns.SetPolicy:
-			if net.sets == nil {
-				net.sets = map[string]hns.SetPolicy{}
-			}
-			net.sets[strings.ToLower(p.ID)] = p
+			sets = append(sets, p)
 		case hns.NetworkACL:
-			net.acls = append(net.acls, hns.ACL(p))
+			acls = append(acls, hns.ACL(p))
 		case hns.L4Proxy:
 			net.proxies = append(net.proxies, p)
 		case hns.RawPolicy:
 			net.raw = append(net.raw, p.Type)
 		}
 	}
+	net.sets = readSets(sets)
+	net.aclsOut, net.aclsIn = aclRules(acls, hns.Out, net.sets), aclRules(acls, hns.In, net.sets)
 	net.unread = unreadPaths(d.Document)
 	return net
 }
@@ -298,6 +301,12 @@ func newEndpoint(n *node, d *hns.Endpoint) *endpoint {
 	}
 	e.pod = podName(d.Name, name)
 	e.host = !e.remote && e.net != nil && (d.Name == modes.HostEndpointName(name) || e.net.mode == modes.L2Bridge && d.Namespace.IsZero() && isAttached(d.State))
+	var acls []hns.ACL
+	var tiers []hns.TierACL
+	var sets map[string]*addressSet
+	if e.net != nil {
+		sets = e.net.sets
+	}
 	for _, p := range d.Policies {
 		switch p := p.(type) {
 		case hns.OutBoundNAT:
@@ -305,18 +314,18 @@ func newEndpoint(n *node, d *hns.Endpoint) *endpoint {
 		case hns.SDNRoute:
 			e.routes = append(e.routes, p)
 		case hns.ACL:
-			e.acls = append(e.acls, p)
+			acls = append(acls, p)
 		case hns.TierACL:
-			e.tiers = append(e.tiers, p)
+			tiers = append(tiers, p)
 		case hns.L4Proxy:
 			e.proxies = append(e.proxies, p)
 		case hns.L4WFPProxy:
-			e.wfp = append(e.wfp, p)
+			e.wfp = append(e.wfp, wfpProxy{p, readMatch(p.Filter.Protocols, p.Filter.LocalAddresses, p.Filter.RemoteAddresses, p.Filter.LocalPorts, p.Filter.RemotePorts, sets)})
 		case hns.RawPolicy:
 			e.raw = append(e.raw, p.Type)
 		}
 	}
-	slices.SortStableFunc(e.tiers, func(a, b hns.TierACL) int { return int(a.Order) - int(b.Order) })
+	e.aclsOut, e.aclsIn, e.tiers = aclRules(acls, hns.Out, sets), aclRules(acls, hns.In, sets), readTiers(tiers, sets)
 	e.unread = unreadPaths(d.Document)
 	return e
 }

@@ -29,15 +29,22 @@ func newNATPolicy(p hns.OutBoundNAT) natPolicy {
 func places(texts []string) (out []netip.Prefix, bad []string) {
 	for _, s := range texts {
 		s = strings.TrimSpace(s)
-		if p, err := netip.ParsePrefix(s); err == nil {
-			out = append(out, p.Masked())
-		} else if a, err := netip.ParseAddr(s); err == nil {
-			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+		if p, ok := readPlace(s); ok {
+			out = append(out, p)
 		} else {
 			bad = append(bad, s)
 		}
 	}
 	return out, bad
+}
+
+// readPlace reads a prefix or an address.
+func readPlace(s string) (netip.Prefix, bool) {
+	if p, err := netip.ParsePrefix(s); err == nil {
+		return p.Masked(), true
+	}
+	a, err := netip.ParseAddr(s)
+	return netip.PrefixFrom(a, a.BitLen()), err == nil
 }
 
 // holding returns how many prefixes hold a, and the first.

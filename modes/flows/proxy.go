@@ -7,6 +7,12 @@ import (
 	"github.com/hnskit/hnskit/hns"
 )
 
+// wfpProxy is an L4WFPPROXY policy with its filter read.
+type wfpProxy struct {
+	hns.L4WFPProxy
+	filter match
+}
+
 // proxyOut redirects what a pod sends to a proxy, by the L4Proxy policies of
 // the endpoint and of its network, and by L4WFPPROXY.
 func (f *flight) proxyOut(e *endpoint) {
@@ -25,8 +31,8 @@ func (f *flight) proxyOut(e *endpoint) {
 			return
 		}
 	}
-	for _, p := range e.wfp {
-		if p.OutboundPort != 0 {
+	for i := range e.wfp {
+		if p := &e.wfp[i]; p.OutboundPort != 0 {
 			f.throughPod(e, p, p.OutboundPort, p.OutboundExceptions, f.h.Dst, f.h.DstPort, hns.Out)
 		}
 	}
@@ -53,8 +59,8 @@ func (f *flight) redirected(p hns.L4Proxy, e *endpoint) bool {
 // throughPod notes a proxy inside of the pod. The proxy opens a connection of
 // its own; what it does with it is not modelled: it is taken to go where the
 // packet was meant to.
-func (f *flight) throughPod(e *endpoint, p hns.L4WFPProxy, port uint16, except hns.ProxyExceptions, other netip.Addr, otherPort uint16, way hns.Direction) {
-	if isICMP(f.h.Protocol) || !f.tupleFits(p.Filter, e, way) {
+func (f *flight) throughPod(e *endpoint, p *wfpProxy, port uint16, except hns.ProxyExceptions, other netip.Addr, otherPort uint16, way hns.Direction) {
+	if fits, _ := f.fits(&p.filter, f.h, way); !fits || isICMP(f.h.Protocol) {
 		return
 	}
 	if ps, _ := places(except.Addresses); len(ps) > 0 {
@@ -62,22 +68,17 @@ func (f *flight) throughPod(e *endpoint, p hns.L4WFPProxy, port uint16, except h
 			return
 		}
 	}
-	if fits, _ := portFits(except.Ports, otherPort); len(except.Ports) > 0 && fits {
+	ports := readPorts(except.Ports)
+	if fits, _ := ports.holds(otherPort); len(except.Ports) > 0 && fits {
 		return
 	}
 	f.pass(e.ref("L4WFPPROXY", fmt.Sprint(port)), Inferred, false, fmt.Sprintf("hands it to the proxy on port %d in the pod, which sends it on", port))
 }
 
-func (f *flight) tupleFits(t hns.FiveTuple, e *endpoint, way hns.Direction) bool {
-	m := rule{protocols: t.Protocols, local: t.LocalAddresses, remote: t.RemoteAddresses, localPorts: t.LocalPorts, remotePorts: t.RemotePorts}
-	fits, _ := m.fits(f.h, way, e.net)
-	return fits
-}
-
 // proxyIn notes a proxy inside of the pod for what comes in.
 func (f *flight) proxyIn(e *endpoint) {
-	for _, p := range e.wfp {
-		if p.InboundPort != 0 {
+	for i := range e.wfp {
+		if p := &e.wfp[i]; p.InboundPort != 0 {
 			f.throughPod(e, p, p.InboundPort, p.InboundExceptions, f.h.Src, f.h.DstPort, hns.In)
 		}
 	}
