@@ -25,7 +25,7 @@ type Break struct {
 
 // Breaks returns the faults of all modes.
 func Breaks() []Break {
-	return slices.Concat(l2bridgeHost(), l2bridgePolicies(), l2bridgeRules(), l2bridgeNames(), overlayRoutes(), overlayLinux(), overlayServices(), otherModes())
+	return slices.Concat(l2bridgeHost(), l2bridgePolicies(), l2bridgeRules(), l2bridgeNames(), overlayRoutes(), overlayLinux(), overlayServices(), gateways(), otherModes())
 }
 
 // Packets of the breaks.

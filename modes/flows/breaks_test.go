@@ -37,6 +37,7 @@ var diagnoses = map[modes.Mode]map[string]found{
 		"host-endpoint":          {flows.HostEndpointMissing, `endpoint "cbr0_ep" 10.244.1.2 on win-1`, true, false, "attach it to the node"},
 		"host-endpoint-detached": {flows.HostEndpointMissing, `endpoint "cbr0_ep" attachment`, true, false, "compartment 1"},
 		"gateway":                {flows.DeadGateway, `endpoint "client_cbr0" default route on win-1`, false, false, ".2"},
+		"gateway-subnet":         {flows.DeadGateway, `endpoint "client_cbr0" default route on win-1`, false, false, "the node's own endpoint"},
 		"no-gateway":             {flows.NoGateway, `endpoint "client_cbr0" default route on win-1`, true, false, "default route"},
 		"spoofing":               {flows.ForeignSource, `physical network foreign source`, false, false, "IP forwarding"},
 		"stale-subnet":           {flows.NobodyHasAddress, `endpoint 10.244.1.77 on win-1`, true, false, "subnet.env"},
@@ -80,6 +81,10 @@ var diagnoses = map[modes.Mode]map[string]found{
 		"host-route-node":          {flows.NoHostRoute, `HostRoute of network "flannel.4096" on win-1`, true, false, "KB4489899"},
 		"vni":                      {flows.WrongVNI, `VSID 5000 of network "flannel.4096" on win-2`, false, false, "same VNI"},
 		"vxlan-port":               {flows.WrongVXLANPort, `VxlanPort 8472 of network "flannel.4096" on win-2`, false, false, "4789"},
+		"gateway":                  {flows.DeadGateway, `endpoint "client_flannel.4096" default route on win-1`, false, false, "10.244.1.1"},
+		"gateway-subnet":           {flows.DeadGateway, `endpoint "client_flannel.4096" default route on win-1`, false, false, "gateway of the HNS subnet"},
+		"vni-small":                {flows.WrongVNI, `VSID 1 of network "flannel.4096" on win-1`, false, false, "VNI 4096 or more"},
+		"vni-small-from":           {flows.WrongVNI, `VSID 1 of network "flannel.4096" on win-1`, false, false, "VNI 4096 or more"},
 		"udp-blocked":              {flows.UDPBlocked, `physical network UDP 4789`, false, false, "open the port"},
 		"no-provider":              {flows.NoProviderAddress, `ProviderAddress of network "flannel.4096" on win-1`, true, false, "wait"},
 		"no-nat":                   {flows.NoNAT, `OutBoundNAT of endpoint "client_flannel.4096"`, true, false, "add an OutBoundNAT policy"},
@@ -105,9 +110,11 @@ var diagnoses = map[modes.Mode]map[string]found{
 		"stale-remote":             {flows.StaleRemote, `endpoint "stale"`, false, false, "delete the remote endpoint"},
 	},
 	modes.L2Tunnel: {
-		"not-assigned":      {flows.NotInVNet, `physical network assigned 10.244.2.3 on win-2`, true, false, "Azure"},
-		"no-vnet":           {flows.NotInVNet, `physical network virtual network`, true, false, "L2Bridge or Overlay"},
-		"sdn-route-service": {flows.NoSDNRoute, `SDNRoute 10.96.0.20/32 of endpoint "client_azure"`, true, false, "NeedEncap"},
+		"not-assigned":       {flows.NotInVNet, `physical network assigned 10.244.2.3 on win-2`, true, false, "Azure"},
+		"assigned-elsewhere": {flows.NotInVNet, `physical network assigned 10.244.1.3 on win-1`, true, false, "Azure"},
+		"gateway":            {flows.DeadGateway, `endpoint "client_azure" default route on win-1`, false, false, "10.244.1.1"},
+		"no-vnet":            {flows.NotInVNet, `physical network virtual network`, true, false, "L2Bridge or Overlay"},
+		"sdn-route-service":  {flows.NoSDNRoute, `SDNRoute 10.96.0.20/32 of endpoint "client_azure"`, true, false, "NeedEncap"},
 	},
 	modes.Transparent: {
 		"no-fabric":       {flows.NotInFabric, `physical network fabric`, true, false, "SDN controller"},
@@ -116,6 +123,7 @@ var diagnoses = map[modes.Mode]map[string]found{
 	},
 	modes.NAT: {
 		"dns-proxy":  {flows.NoSuchName, `resolver "HNS on win-1" www.example.com`, true, false, "is there"},
+		"gateway":    {flows.DeadGateway, `endpoint "client_nat" default route on win-1`, false, false, "10.244.1.1"},
 		"no-gateway": {flows.NoGateway, `endpoint "client_nat" default route`, true, false, "default route"},
 	},
 }

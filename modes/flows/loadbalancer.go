@@ -37,6 +37,15 @@ func frontendName(vip string, p hns.Protocol, port uint16) string {
 
 func (l *frontend) dsr() bool { return l.lb.Flags&hns.LoadBalancerDSR != 0 }
 
+// dsr reports whether a load balancer has direct server return, and notes it
+// where the node's HNS does not.
+func (f *flight) dsr(l *frontend) bool {
+	if l.dsr() && l.node.lacks(hns.FeatureDSR) {
+		f.unjudged(l.ref("DSR"), l.node.lacksText(hns.FeatureDSR))
+	}
+	return l.dsr()
+}
+
 func (n *node) indexLoadBalancer(d *hns.LoadBalancer) {
 	net := n.netByID[d.Network]
 	for _, id := range d.Endpoints {
@@ -200,14 +209,29 @@ func (f *flight) hash(d hns.Distribution) uint64 {
 // loopback wants what lets a pod reach itself through a service.
 func (f *flight) loopback(e *endpoint, l *frontend) *Diagnosis {
 	own, _ := owner{ep: e}.addressOf(f.h.Dst.Is4())
+	// Both ways take direct server return (containernetworking/plugins PR#613).
+	old := func(by Ref) *Diagnosis {
+		if !e.node.lacks(hns.FeatureDSR) {
+			return nil
+		}
+		return &Diagnosis{Reason: NoLoopback, Object: by, Certainty: Practice,
+			Text: fmt.Sprintf("the load balancer chose the pod that asks, %s, and %s", own, e.node.lacksText(hns.FeatureDSR)), Fix: "update Windows, or keep the pod from asking its own service"}
+	}
 	for i := range e.nats {
 		p := &e.nats[i]
 		if _, n := holding(p.destinations, own); n > 0 && !p.VirtualIP.IsValid() {
-			f.pass(e.ref("OutBoundNAT", "Destinations "+own.String()), Practice, !l.dsr(), "lets the pod reach itself")
+			ref := e.ref("OutBoundNAT", "Destinations "+own.String())
+			if d := old(ref); d != nil {
+				return d
+			}
+			f.pass(ref, Practice, !l.dsr(), "lets the pod reach itself")
 			return nil
 		}
 	}
 	if l.dsr() {
+		if d := old(l.ref("DSR")); d != nil {
+			return d
+		}
 		f.pass(l.ref("DSR"), Practice, true, "direct server return lets the pod reach itself")
 		return nil
 	}
@@ -220,6 +244,7 @@ func (f *flight) loopback(e *endpoint, l *frontend) *Diagnosis {
 // for the node or somebody outside.
 func (f *flight) translate(l *frontend, from, to *endpoint) *Diagnosis {
 	a, _ := owner{ep: to}.addressOf(f.h.Dst.Is4())
+	dsr := f.dsr(l)
 	before := f.h
 	c := f.balancerCertainty(from)
 	text := fmt.Sprintf("chooses the backend %s of %d", a, len(l.lb.Endpoints))
@@ -234,7 +259,7 @@ func (f *flight) translate(l *frontend, from, to *endpoint) *Diagnosis {
 	}
 	e := entry{node: l.node, ep: from, atNode: from == nil, ref: l.ref("")}
 	var holder *endpoint
-	if l.dsr() {
+	if dsr {
 		text += "; direct server return"
 	} else if holder = f.sourceVIP(l, from, to, &e); f.h.Src != before.Src {
 		text += " and puts in the source VIP " + l.lb.SourceVIP.String()
@@ -348,6 +373,7 @@ func (f *flight) ingress(n *node) (spot, bool) {
 		return f.drop(*d), true
 	}
 	a, _ := owner{ep: to}.addressOf(f.h.Dst.Is4())
+	dsr := to.remote && f.dsr(l)
 	before := f.h
 	f.h.Dst = a
 	if l.port.InternalPort != 0 {
@@ -355,7 +381,7 @@ func (f *flight) ingress(n *node) (spot, bool) {
 	}
 	e := entry{node: n, ep: to, ref: l.ref("")}
 	if to.remote {
-		f.awayFrom(n, l, &e)
+		f.awayFrom(n, l, dsr, &e)
 	}
 	f.remember(e, before)
 	f.step(Step{Object: l.ref(""), Effect: Rewritten, Before: before, Certainty: Practice, Needed: true, Text: fmt.Sprintf("chooses the backend %s of %d", a, len(l.lb.Endpoints))})
@@ -374,9 +400,9 @@ func (f *flight) ingress(n *node) (spot, bool) {
 
 // awayFrom sees to the answer of a backend on another node: it must come back
 // through this one, or who asked does not know it.
-func (f *flight) awayFrom(n *node, l *frontend, e *entry) {
+func (f *flight) awayFrom(n *node, l *frontend, dsr bool, e *entry) {
 	e.ep, e.atNode = nil, true
-	if l.dsr() {
+	if dsr {
 		e.why = &Diagnosis{Reason: ReplyNotTranslated, Object: l.ref("DSR"), Certainty: Practice,
 			Text: "the backend is on another node and, with direct server return, answers who asked from its own address",
 			Fix:  "externalTrafficPolicy Local: only backends of the node itself; or no DSR, so that the source is translated"}

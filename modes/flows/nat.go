@@ -206,6 +206,11 @@ func (f *flight) natOut(e *endpoint) spot {
 	if to := e.net.local[a]; to != nil {
 		return f.onSwitch(e, to, Inferred)
 	}
+	if !e.net.hasGateway(a) { // which is on the pod's own link
+		if d := f.subnetGateway(e, "the node"); d != nil {
+			return f.drop(*d)
+		}
+	}
 	if e.node.has(a) || e.net.hasGateway(a) {
 		f.pass(e.net.ref("", ""), Practice, false, "the gateway is the node itself")
 		return spot{what: hostOut, node: e.node, hop: a}
@@ -213,11 +218,6 @@ func (f *flight) natOut(e *endpoint) spot {
 	if f.reply {
 		return spot{what: hostOut, node: e.node}
 	}
-	if _, ok := e.gateway(a); !ok {
-		return f.drop(Diagnosis{Reason: NoGateway, Object: e.ref("", "default route"), Missing: true, Certainty: Practice,
-			Text: "the endpoint has no route to " + a.String(), Fix: "give the endpoint a default route to the gateway of the HNS subnet"})
-	}
-	f.pass(e.ref("", "default route"), Documented, true, "the container's gateway is the node")
 	c := Documented
 	if isICMP(f.h.Protocol) {
 		c = Inferred

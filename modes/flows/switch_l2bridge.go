@@ -100,15 +100,17 @@ func (e *endpoint) nextHop(a netip.Addr) (netip.Addr, Ref) {
 // toGateway hands the packet to the pod's gateway.
 func (f *flight) toGateway(e *endpoint) spot {
 	hop, ref := e.nextHop(f.dst())
+	by := ref
 	if hop.IsValid() {
 		f.pass(ref, Inferred, false, "leads it to "+hop.String())
 	} else {
+		by = e.ref("", "default route")
 		var ok bool
 		if hop, ok = e.gateway(f.dst()); !ok {
 			return f.drop(Diagnosis{Reason: NoGateway, Object: e.ref("", "default route"), Missing: true, Certainty: Practice,
 				Text: "the endpoint has no route to " + f.dst().String(), Fix: "give the endpoint a default route to the pods' gateway"})
 		}
-		f.pass(e.ref("", "default route"), Documented, true, "the pod's gateway is "+hop.String())
+		f.pass(by, Documented, true, "the pod's gateway is "+hop.String())
 	}
 	gate := e.net.local[hop]
 	if gate == nil && e.net.hostEP != nil && e.net.hostEP.hasAddr(hop) {
@@ -121,8 +123,8 @@ func (f *flight) toGateway(e *endpoint) spot {
 		f.rewrite(e.net.ref("", ""), Documented, false, "puts in the node's MAC address", func(h *Header) { h.SrcMAC = e.node.spec.MAC })
 		return spot{what: wire, node: e.node, hop: hop}
 	case gate != nil:
-		return f.drop(Diagnosis{Reason: DeadGateway, Object: e.ref("", "default route"), Certainty: Inferred,
-			Text: fmt.Sprintf("the gateway %s is the pod of endpoint %q", hop, gate.doc.Name), Fix: "let the endpoint's default route lead to the pods' gateway"})
+		return f.drop(Diagnosis{Reason: DeadGateway, Object: by, Certainty: Inferred,
+			Text: fmt.Sprintf("the gateway %s is the pod of endpoint %q", hop, gate.doc.Name), Fix: "let the route lead to the pods' gateway"})
 	}
 	if o, ok := f.w.byAddress(hop, e.node); ok && o.node != nil && o.node != e.node && !o.isPod() {
 		return spot{what: wire, node: e.node, hop: hop}
@@ -134,6 +136,9 @@ func (f *flight) toGateway(e *endpoint) spot {
 // itself holds, or one of a node's endpoint that is not there
 // (containernetworking/plugins#671, microsoft/SDN#333).
 func (f *flight) deadGateway(e *endpoint, hop netip.Addr) Diagnosis {
+	if _, in := e.net.doc.SubnetOf(hop); !in && len(e.net.doc.Subnets()) > 0 && hop.IsValid() {
+		return foreignGateway(e, hop, "the node's own endpoint on the network, the second address of the subnet (.2)")
+	}
 	for _, s := range e.net.doc.Subnets() {
 		if s.Gateway() == hop {
 			return Diagnosis{Reason: DeadGateway, Object: e.ref("", "default route"), Certainty: Practice,

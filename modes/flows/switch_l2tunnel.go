@@ -18,11 +18,9 @@ func (f *flight) l2tunnelOut(e *endpoint) spot {
 			return f.drop(*d)
 		}
 	}
-	if _, ok := e.gateway(f.dst()); !ok {
-		return f.drop(Diagnosis{Reason: NoGateway, Object: e.ref("", "default route"), Missing: true, Certainty: Practice,
-			Text: "the endpoint has no route to " + f.dst().String(), Fix: "give the endpoint a default route to the gateway of the virtual network"})
+	if d := f.subnetGateway(e, "the virtual network's"); d != nil {
+		return f.drop(*d)
 	}
-	f.pass(e.ref("", "default route"), Documented, true, "the pod's gateway is the virtual network's")
 	return f.vnet(e.node, e)
 }
 

@@ -20,19 +20,20 @@ func (f *flight) overlayOut(e *endpoint) spot {
 		return f.onSwitch(e, to, Documented)
 	}
 	if e.node.has(a) {
+		if d := f.subnetGateway(e, "the switch itself"); d != nil {
+			return f.drop(*d)
+		}
 		return f.toOwnNode(e)
 	}
 	if n, _, ok := f.subnetOwner(a); ok && n == e.node {
 		return f.drop(f.ofOwnNode(e, a))
 	}
+	if d := f.subnetGateway(e, "the switch itself"); d != nil {
+		return f.drop(*d)
+	}
 	if back := f.tunnelBack(e.node); back.IsValid() {
 		return f.answerTunnel(e.net, back)
 	}
-	if _, ok := e.gateway(a); !ok {
-		return f.drop(Diagnosis{Reason: NoGateway, Object: e.ref("", "default route"), Missing: true, Certainty: Practice,
-			Text: "the endpoint has no route to " + a.String(), Fix: "give the endpoint a default route to the gateway of the HNS subnet"})
-	}
-	f.pass(e.ref("", "default route"), Documented, true, "the pod's gateway is the switch itself")
 	if !f.reply {
 		if d := f.sourceNAT(e); d != nil {
 			return f.drop(*d)

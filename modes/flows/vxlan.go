@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/modes"
 )
 
 // wrap puts a packet for another node's pod into VXLAN: by a remote endpoint,
@@ -30,7 +31,10 @@ func (f *flight) wrap(net *network, from netip.Addr) (spot, bool) {
 	} else {
 		return spot{}, false
 	}
+	f.oldPort(net)
 	switch {
+	case net.badVNI():
+		return f.drop(net.wrongVNI()), true
 	case !from.IsValid():
 		return f.drop(Diagnosis{Reason: NoProviderAddress, Object: net.ref("ProviderAddress", ""), Missing: true, Certainty: Practice,
 			Text: fmt.Sprintf("network %q has no provider address yet", net.doc.Name), Fix: "wait until HNS has filled it in; if it never does, look at the adapter's address"}), true
@@ -43,6 +47,23 @@ func (f *flight) wrap(net *network, from netip.Addr) (spot, bool) {
 		h.Outer = Outer{Src: from, Dst: to, Port: net.port, VNI: vni}
 	})
 	return f.tunnelTo(net.node, ref, to), true
+}
+
+// badVNI reports whether the network's VNI is one that Windows does not take
+// (moby/libnetwork#1843).
+func (n *network) badVNI() bool { return n.vni != 0 && (n.vni < hns.MinVNI || n.vni > hns.MaxVNI) }
+
+func (n *network) wrongVNI() Diagnosis {
+	return Diagnosis{Reason: WrongVNI, Object: n.ref("VSID", fmt.Sprint(n.vni)), Certainty: Documented,
+		Text: fmt.Sprintf("network %q has VNI %d, and Windows takes %d to %d", n.doc.Name, n.vni, hns.MinVNI, hns.MaxVNI),
+		Fix:  fmt.Sprintf("make the network again with VNI %d or more, on all nodes, Linux too (flannel takes 1 unless told otherwise)", hns.MinVNI)}
+}
+
+// oldPort notes a VXLAN port that the node's HNS does not know how to set.
+func (f *flight) oldPort(net *network) {
+	if net.port != modes.DefaultVXLANPort && net.node.lacks(hns.FeatureVXLANPort) {
+		f.unjudged(net.ref("VxlanPort", fmt.Sprint(net.port)), net.node.lacksText(hns.FeatureVXLANPort))
+	}
 }
 
 // tunnelTo sends a packet in VXLAN to a node.
@@ -77,6 +98,10 @@ func (f *flight) unwrap(n *node) spot {
 		return f.drop(f.wrongVNI(n))
 	}
 	net := n.networks[i]
+	if net.badVNI() {
+		return f.drop(net.wrongVNI())
+	}
+	f.oldPort(net)
 	if net.port != o.Port {
 		return f.drop(f.wrongPort(n, net.ref("VxlanPort", fmt.Sprint(net.port)), net.port))
 	}
