@@ -126,7 +126,7 @@ func (f *flight) start() spot {
 		f.h.SrcMAC = from.ep.doc.MAC
 	}
 	f.first = f.h
-	f.step(Step{Object: from.ref(), Effect: Sent, Before: f.h, Certainty: Tested, Text: "sends " + f.h.String()})
+	f.step(Step{Object: from.ref(), Effect: Sent, Before: f.h, Certainty: Tested, Text: "sends " + f.h.String(), Needs: from.ep.holders()})
 	return f.sender(from)
 }
 
@@ -299,7 +299,7 @@ func (f *flight) arrive(o owner, c Certainty) spot {
 			return f.strangeAnswer(o, want)
 		}
 	}
-	f.step(Step{Object: o.ref(), Effect: Delivered, Before: f.h, Certainty: c, Text: text, Needed: o.isPod() || o.outside != nil})
+	f.step(Step{Object: o.ref(), Effect: Delivered, Before: f.h, Certainty: c, Text: text, Needed: o.isPod() || o.outside != nil, Needs: o.ep.holders()})
 	if f.reply {
 		f.judgeSource()
 		return spot{}

@@ -139,6 +139,12 @@ func remover(t testing.TB, c *flows.Cluster, r flows.Ref) bool {
 		return len(c.Outside) < n
 	case flows.KindPhysical:
 		return removePhysical(c.Physical, r)
+	case flows.KindService:
+		if r.Node == "" {
+			n := len(c.Services)
+			c.Services = slices.DeleteFunc(c.Services, func(s flows.Service) bool { return s.Name == r.Name })
+			return len(c.Services) < n
+		}
 	}
 	n := nodeOf(t, c, r.Node)
 	if n.Linux != nil {
@@ -154,7 +160,21 @@ func remover(t testing.TB, c *flows.Cluster, r flows.Ref) bool {
 		}
 	case flows.KindRoute:
 		return removeRoute(&n.Windows.Host.Routes, r)
+	case flows.KindNamespace:
+		before := len(n.Windows.HNS.Namespaces)
+		n.Windows.HNS.Namespaces = slices.DeleteFunc(n.Windows.HNS.Namespaces, func(x *hns.Namespace) bool { return x.ID == r.ID })
+		return len(n.Windows.HNS.Namespaces) < before
 	case flows.KindNetwork:
+		switch r.Policy {
+		case "":
+			n.Windows.HNS.Networks = nil
+			return true
+		case "VSID":
+			s := n.Windows.HNS.Networks[0].Subnets()[0]
+			s.Policies = nil
+			n.Windows.HNS.Networks[0].IPAMs = []hns.IPAM{{Subnets: []hns.Subnet{s}}}
+			return true
+		}
 		for _, net := range n.Windows.HNS.Networks {
 			before := len(net.Policies)
 			net.Policies = removePolicies(net.Policies, func(p hns.NetworkPolicy) bool {
@@ -182,6 +202,12 @@ func removePhysical(p *flows.Physical, r flows.Ref) bool {
 		p.Fabric.Services = false
 	case r.Detail == "fabric NAT":
 		p.Fabric.NAT = false
+	case r.Detail == "virtual network":
+		p.VNet = nil
+	case kind == "router":
+		n := len(p.Routers)
+		p.Routers = slices.DeleteFunc(p.Routers, func(a netip.Addr) bool { return a.String() == detail })
+		return len(p.Routers) < n
 	case r.Detail == "virtual network SNAT":
 		p.VNet.SNAT = false
 	case kind == "assigned":
@@ -285,6 +311,8 @@ func removeOfEndpoint(s *flows.State, r flows.Ref) bool {
 		switch q := p.(type) {
 		case hns.SDNRoute:
 			return r.Policy == "SDNRoute" && q.DestinationPrefix.String() == r.Detail
+		case hns.ProviderAddress:
+			return r.Policy == "ProviderAddress"
 		case hns.OutBoundNAT:
 			return r.Policy == "OutBoundNAT" && (r.Detail == "" || word == "Destinations" && slices.Contains(q.Destinations, value))
 		}

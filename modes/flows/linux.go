@@ -128,8 +128,9 @@ func (f *flight) joined(n *node, a netip.Addr) (spot, bool) {
 		return spot{}, false
 	}
 	if p.VNet != nil {
-		if to, _, ok := f.w.assigned.find(a, &f.t.Looked); ok && to != nil && to != n {
-			f.pass(Ref{Kind: KindPhysical, Detail: "virtual network"}, Documented, false, "leads it to "+to.spec.Name)
+		if to, ok, needs := f.assignedTo(a); ok && to != n {
+			ref := Ref{Kind: KindPhysical, Detail: "virtual network"}
+			f.through(ref, Documented, false, "leads it to "+to.spec.Name, append(needs, ref)...)
 			return spot{what: nicIn, node: to}, true
 		}
 	}

@@ -117,6 +117,19 @@ func (f *flight) ill(e *endpoint) *Diagnosis {
 	return nil
 }
 
+// holders are what an endpoint takes to carry anything, beside itself; nil for
+// none.
+func (e *endpoint) holders() []Ref {
+	if e == nil || e.net == nil {
+		return nil
+	}
+	out := []Ref{e.net.ref("", "")}
+	if ns := e.doc.Namespace; !ns.IsZero() && len(e.node.namespace) > 1 { // of none it is not known whether they were listed
+		out = append(out, Ref{Node: e.node.spec.Name, Kind: KindNamespace, ID: ns})
+	}
+	return out
+}
+
 // strange notes what of an endpoint and its network is not understood.
 func (f *flight) strange(e *endpoint) {
 	for _, t := range e.raw {

@@ -34,9 +34,10 @@ func (f *flight) hostOut(n *node, in netip.Addr) spot {
 	if n.subnetText(a) != a.String() {
 		return f.drop(f.nobody(n.ref(""), n))
 	}
-	if n.onTransparent() && !in.IsValid() {
+	if net := n.transparent(); net != nil && !in.IsValid() {
 		if o, ok := f.w.byAddress(a, n); ok && o.isPod() {
 			f.floor = Inferred
+			f.through(net.ref("", ""), Inferred, false, "the node is on the network, too", net.ref("", ""))
 			return f.throughFabric(n, nil)
 		}
 	}
@@ -84,8 +85,13 @@ func (f *flight) hostToPod(net *network, a netip.Addr, in netip.Addr) (spot, boo
 	return spot{what: podIn, node: to.node, ep: to}, true
 }
 
-func (n *node) onTransparent() bool {
-	return slices.ContainsFunc(n.networks, func(x *network) bool { return x.mode == modes.Transparent })
+// transparent is the node's first network of mode Transparent, nil if it has none.
+func (n *node) transparent() *network {
+	i := slices.IndexFunc(n.networks, func(x *network) bool { return x.mode == modes.Transparent })
+	if i < 0 {
+		return nil
+	}
+	return n.networks[i]
 }
 
 // hostToSubnet says that nobody has an address of the node's own subnet: the
@@ -259,7 +265,11 @@ func (f *flight) wire(n *node, hop netip.Addr) spot {
 		f.unjudged(Ref{Kind: KindPhysical}, "what lies between the nodes is not known")
 	}
 	if f.w.routers[hop] {
-		f.carry(n, "the router "+hop.String(), hns.MAC{})
+		var needs []Ref
+		if p != nil && p.VNet == nil && p.Fabric == nil { // which lead on what no router does
+			needs = []Ref{{Kind: KindPhysical, Detail: "router " + hop.String()}}
+		}
+		f.carry(n, "the router "+hop.String(), hns.MAC{}, needs...)
 		return spot{what: router, node: n}
 	}
 	o, ok := f.w.byAddress(hop, nil)
@@ -288,12 +298,12 @@ func (f *flight) wire(n *node, hop netip.Addr) spot {
 
 // carry takes the packet over a link. The MAC addresses round VXLAN are not
 // modelled; those in the header are the inner ones then.
-func (f *flight) carry(n *node, to string, mac hns.MAC) {
-	f.rewrite(Ref{Kind: KindPhysical}, Documented, false, "carries it to "+to, func(h *Header) {
-		if h.Outer == (Outer{}) {
-			h.SrcMAC, h.DstMAC = n.spec.MAC, mac
-		}
-	})
+func (f *flight) carry(n *node, to string, mac hns.MAC, needs ...Ref) {
+	before := f.h
+	if f.h.Outer == (Outer{}) {
+		f.h.SrcMAC, f.h.DstMAC = n.spec.MAC, mac
+	}
+	f.step(Step{Object: Ref{Kind: KindPhysical}, Effect: Rewritten, Before: before, Certainty: Documented, Needs: needs, Text: "carries it to " + to})
 }
 
 // filtered says what the physical network does not let through.
@@ -327,8 +337,9 @@ func (f *flight) router(n *node) spot {
 		f.unjudged(Ref{Kind: KindPhysical}, "what lies between the nodes is not known")
 		return f.whoeverHas(n)
 	}
-	if to, _, ok := f.w.assigned.find(a, &f.t.Looked); ok && to != nil {
-		f.pass(Ref{Kind: KindPhysical, Detail: "virtual network"}, Documented, false, "the virtual network knows that "+to.spec.Name+" has it")
+	if to, ok, needs := f.assignedTo(a); ok {
+		ref := Ref{Kind: KindPhysical, Detail: "virtual network"}
+		f.through(ref, Documented, false, "the virtual network knows that "+to.spec.Name+" has it", append(needs, ref)...)
 		return spot{what: nicIn, node: to}
 	}
 	if hop, p, ok := f.w.udr.find(a, &f.t.Looked); ok {

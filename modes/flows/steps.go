@@ -12,6 +12,11 @@ func (f *flight) pass(o Ref, c Certainty, needed bool, text string) {
 	f.step(Step{Object: o, Effect: Passed, Before: f.h, Certainty: c, Needed: needed, Text: text})
 }
 
+// through notes that an object led the packet on, and what it took to do so.
+func (f *flight) through(o Ref, c Certainty, needed bool, text string, needs ...Ref) {
+	f.step(Step{Object: o, Effect: Passed, Before: f.h, Certainty: c, Needed: needed, Needs: needs, Text: text})
+}
+
 // rewrite changes the header.
 func (f *flight) rewrite(o Ref, c Certainty, needed bool, text string, change func(*Header)) {
 	before := f.h

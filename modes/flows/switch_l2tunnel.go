@@ -2,6 +2,7 @@ package flows
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/hnskit/hnskit/hns"
 )
@@ -43,14 +44,16 @@ func (f *flight) vnet(n *node, e *endpoint) spot {
 			return f.drop(*d)
 		}
 	}
-	f.rewrite(ref, Documented, false, "the virtualization host applies the rules of the virtual network", func(h *Header) { h.SrcMAC, h.DstMAC = n.spec.MAC, hns.MAC{} })
 	o, ok := f.w.byAddress(a, nil)
+	to, given, needs := f.assignedTo(a)
+	before := f.h
+	f.h.SrcMAC, f.h.DstMAC = n.spec.MAC, hns.MAC{}
+	f.step(Step{Object: ref, Effect: Rewritten, Before: before, Certainty: Documented, Needed: true, Needs: needs, Text: "the virtualization host applies the rules of the virtual network"})
 	if ok && o.outside != nil {
 		return f.azureOut(n, o)
 	}
-	to, _, given := f.w.assigned.find(a, &f.t.Looked)
 	switch {
-	case given && to != nil:
+	case given:
 		return spot{what: nicIn, node: to}
 	case ok && !o.isPod():
 		return spot{what: nicIn, node: o.node}
@@ -58,6 +61,16 @@ func (f *flight) vnet(n *node, e *endpoint) spot {
 		return f.drop(notAssigned(o.node, o.ref(), a.String()))
 	}
 	return f.drop(f.nobody(ref, n))
+}
+
+// assignedTo returns the node that Azure has given an address to, and the
+// reference for it.
+func (f *flight) assignedTo(a netip.Addr) (*node, bool, []Ref) {
+	to, p, ok := f.w.assigned.find(a, &f.t.Looked)
+	if !ok || to == nil {
+		return nil, false, nil
+	}
+	return to, true, []Ref{{Node: to.spec.Name, Kind: KindPhysical, Detail: "assigned " + p.String()}}
 }
 
 // assigned wants Azure to know the pod's address.

@@ -51,7 +51,7 @@ func (f *flight) controllerService(e *endpoint) (spot, bool) {
 	f.h.Dst, f.h.DstPort = to, port
 	ref := Ref{Kind: KindPhysical, Detail: "fabric services"}
 	f.remember(entry{node: e.node, ep: e, ref: ref}, before)
-	f.step(Step{Object: ref, Effect: Rewritten, Before: before, Certainty: Inferred, Needed: p != nil, Text: "the controller chooses the backend " + to.String()})
+	f.step(Step{Object: ref, Effect: Rewritten, Before: before, Certainty: Inferred, Needed: p != nil, Needs: []Ref{{Kind: KindService, Name: s.Name}}, Text: "the controller chooses the backend " + to.String()})
 	return spot{}, true
 }
 

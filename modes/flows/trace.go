@@ -38,14 +38,22 @@ func (t *Trace) Needs() []Ref {
 	var out []Ref
 	seen := map[Ref]bool{}
 	var walk func(*Trace)
+	add := func(r Ref) {
+		if !seen[r] {
+			seen[r] = true
+			out = append(out, r)
+		}
+	}
 	walk = func(t *Trace) {
 		for _, s := range t.Steps {
 			if s.Query != nil {
 				walk(s.Query)
 			}
-			if s.Needed && !seen[s.Object] {
-				seen[s.Object] = true
-				out = append(out, s.Object)
+			if s.Needed {
+				add(s.Object)
+			}
+			for _, r := range s.Needs {
+				add(r)
 			}
 		}
 	}
@@ -146,6 +154,9 @@ type Step struct {
 	Certainty     Certainty
 	// Needed is whether the packet would not arrive without the object.
 	Needed bool
+	// Needs are further objects that it would not arrive without: what the
+	// object takes to act, such as the namespace and the network of an endpoint.
+	Needs []Ref `json:",omitempty"`
 	// Reply is whether this is the answer's way.
 	Reply bool
 	// Query is the trace of the DNS query, for a name.

@@ -42,10 +42,14 @@ func (f *flight) wrap(net *network, from netip.Addr) (spot, bool) {
 		return f.drop(Diagnosis{Reason: WrongVNI, Object: ref, Certainty: Practice,
 			Text: fmt.Sprintf("the route says VNI %d, the network has %d", vni, net.vni), Fix: fmt.Sprintf("remove it and add it with IsolationId %d", net.vni)}), true
 	}
-	f.rewrite(ref, Practice, remote == nil || !route, fmt.Sprintf("wraps it in VXLAN to %s", to), func(h *Header) {
-		h.SrcMAC, h.DstMAC = net.doc.DRMAC(), mac
-		h.Outer = Outer{Src: from, Dst: to, Port: net.port, VNI: vni}
-	})
+	before := f.h
+	f.h.SrcMAC, f.h.DstMAC = net.doc.DRMAC(), mac
+	f.h.Outer = Outer{Src: from, Dst: to, Port: net.port, VNI: vni}
+	needs := []Ref{net.ref("", ""), net.ref("ProviderAddress", ""), net.ref("VSID", fmt.Sprint(vni))}
+	if remote != nil {
+		needs = append(needs, remote.ref("ProviderAddress", ""))
+	}
+	f.step(Step{Object: ref, Effect: Rewritten, Before: before, Certainty: Practice, Needed: remote == nil || !route, Needs: needs, Text: fmt.Sprintf("wraps it in VXLAN to %s", to)})
 	return f.tunnelTo(net.node, ref, to), true
 }
 
@@ -111,7 +115,9 @@ func (f *flight) unwrap(n *node) spot {
 		return f.drop(f.wrongMAC(n, net.ref("DrMacAddress", ""), dr))
 	}
 	f.cameBy(n, o.Src)
-	f.rewrite(net.ref("", ""), Practice, false, fmt.Sprintf("takes it out of VXLAN (VNI %d)", o.VNI), func(h *Header) { h.Outer = Outer{} })
+	before := f.h
+	f.h.Outer = Outer{}
+	f.step(Step{Object: net.ref("", ""), Effect: Rewritten, Before: before, Certainty: Practice, Needs: []Ref{net.ref("VSID", fmt.Sprint(o.VNI))}, Text: fmt.Sprintf("takes it out of VXLAN (VNI %d)", o.VNI)})
 	if back, ok := f.undoAll(n); ok {
 		return f.afterUndo(n, back)
 	}
