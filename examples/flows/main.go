@@ -9,8 +9,10 @@
 //
 // The cluster has two Windows nodes and a Linux node, and is set up anew in each
 // mode: on emulated HNSs, through the planners of modes and the CNI plugin of
-// cniplugin. A dump is what hns.Client.Snapshot gives, one file for each node;
-// what HNS does not hold is not known then, and the table says "maybe".
+// cniplugin. A dump is what hns.Client.Snapshot gives, one file for each node.
+// One is enough: what stays on its node is judged, and where a packet leaves for
+// what HNS does not hold, such as routes and other nodes, the table says "maybe".
+// Services are those that the dump has load balancers for.
 //
 // In the table "yes" is a flow that works, packet and answer, "no" one that does
 // not, "n/a" one that the cluster has nobody for; "?" stands behind what no

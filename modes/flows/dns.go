@@ -3,6 +3,7 @@ package flows
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
@@ -111,15 +112,32 @@ func (f *flight) noName(from owner, r *Resolver, name string, asked []string, wh
 	if from.ep == nil || !strings.Contains(strings.TrimSuffix(name, "."), ".") {
 		return d
 	}
-	for _, s := range f.resolverConfig(from).Search {
-		full := canonical(name) + "." + canonical(s)
-		if _, _, ok := f.lookup(r, full); ok {
-			return Diagnosis{Reason: DottedName, Object: f.dnsRef(from.ep, "Search"), Certainty: Documented,
-				Text: fmt.Sprintf("Windows takes %q for a whole name, since it has a dot, and adds no suffix", name),
-				Fix:  fmt.Sprintf("use the whole name %q, or the bare one within its own namespace", full)}
-		}
+	if full, ok := f.wholeName(r, canonical(name), f.resolverConfig(from)); ok && !strings.HasSuffix(name, ".") {
+		return Diagnosis{Reason: DottedName, Object: f.dnsRef(from.ep, "Search"), Certainty: Documented,
+			Text: fmt.Sprintf("Windows takes %q for a whole name, since it has a dot, and adds no suffix", name),
+			Fix:  fmt.Sprintf("use the whole name %q, or the bare one within its own namespace", full)}
 	}
 	return d
+}
+
+// wholeName returns the name that was likely meant by a part of it: that of a
+// service, or one that the resolver knows with a suffix of the pod's list or with
+// what a suffix ends in, for Kubernetes' lists hold "default.svc.cluster.local"
+// and Windows pods need not have the rest of them.
+func (f *flight) wholeName(r *Resolver, part string, d hns.DNS) (string, bool) {
+	for i := range f.w.cluster.Services {
+		if full := canonical(f.w.cluster.Services[i].FQDN); strings.HasPrefix(full, part+".") {
+			return full, true
+		}
+	}
+	for _, s := range append(slices.Clone(d.Search), d.Domain) {
+		for s = canonical(s); s != ""; _, s, _ = strings.Cut(s, ".") {
+			if _, _, ok := f.lookup(r, part+"."+s); ok {
+				return part + "." + s, true
+			}
+		}
+	}
+	return "", false
 }
 
 func canonical(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

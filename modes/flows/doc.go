@@ -19,6 +19,26 @@
 // the caller. What is not known is no error: a step says that it could not be
 // judged, and the packet goes on as if it were let through ([Unjudged]).
 //
+// # What a world needs
+//
+// Beside the documents, and only for what shall be traced:
+//
+//   - Adapters and routes of nodes ([Windows.Host], [Linux]): the adapter on the
+//     physical network with its subnet, and a default route to a router for what
+//     goes outside. On L2Bridge also a route to the pod subnet of each other node,
+//     and the adapter of the node's own endpoint on the network (the one with
+//     .2): it and that of the physical network need Forwarding. No other mode
+//     needs Forwarding on Windows; a Linux node has it for all adapters at once.
+//   - [Physical.Routers] with the next hop of those default routes, and
+//     [Cluster.Outside] with the hosts that are asked. A Physical that is there is
+//     taken to be whole: what is not on it is nowhere. A nil one is not known.
+//   - [Cluster.Services] for the names of services and for Linux nodes, and
+//     [Cluster.Resolvers] with the address that pods ask (that of the cluster's DNS
+//     service) and, in Forward, who knows the names outside: an outside host need
+//     not be described for it.
+//
+// [New] has an example of a whole one.
+//
 // The package is pure. It asks nobody, changes nothing, and gives the same
 // trace for the same world.
 //
@@ -37,8 +57,10 @@
 //
 // Not modelled: sizes and MTU, speed (QOS), VLANs, broadcast and multicast,
 // ARP, DHCP, fragments, firewalls of the nodes, network policies of Linux
-// nodes, the backend that a load balancer really chooses, the port that NAT
-// really takes, and programs: whoever has the address answers.
+// nodes, what versions of HNS lack (except direct server return, loopback,
+// VxlanPort and the default of ACLs), the backend that a load balancer really
+// chooses, the port that NAT really takes, and programs: whoever has the
+// address answers.
 //
 // # How sure it is
 //

@@ -113,6 +113,9 @@ func (f *flight) start() spot {
 		return s
 	}
 	f.t.Destination = dst
+	if want := map[hns.Protocol]bool{hns.ICMPv4: true, hns.ICMPv6: false}; isICMP(p.Protocol) && want[p.Protocol] != dst.Is4() {
+		return bad("%s does not go to %s", p.Protocol, dst)
+	}
 	src, ok := f.source(from, dst)
 	if !ok && from.unaddressed() {
 		return f.outOfSight(from.ref(), "the addresses of the node are not known")

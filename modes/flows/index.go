@@ -105,7 +105,36 @@ func New(c Cluster) (*World, error) {
 		w.addNode(n)
 	}
 	w.addRest()
+	for _, os := range w.owners {
+		if len(os) > 1 {
+			slices.SortStableFunc(os, compareOwners)
+		}
+	}
 	return w, nil
+}
+
+// compareOwners orders those of one address: nodes and their pods by the node's
+// name, a node before its pods and endpoints by ID, hosts outside last. Others
+// stay as they are.
+func compareOwners(a, b owner) int {
+	rank := func(o owner) int {
+		switch {
+		case o.outside != nil:
+			return 3
+		case o.ep != nil:
+			return 1
+		case o.linux != nil:
+			return 2
+		}
+		return 0
+	}
+	if (a.node == nil) != (b.node == nil) || a.node == nil {
+		return rank(a) - rank(b)
+	}
+	if c := cmp.Or(strings.Compare(a.node.spec.Name, b.node.spec.Name), rank(a)-rank(b)); c != 0 || a.ep == nil {
+		return c
+	}
+	return slices.Compare(a.ep.doc.ID[:], b.ep.doc.ID[:])
 }
 
 func (w *World) addNode(n *node) {

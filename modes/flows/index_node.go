@@ -58,13 +58,15 @@ type network struct {
 	local   map[netip.Addr]*endpoint
 	remotes map[netip.Addr]*endpoint
 	rsr     prefixMap[hns.RemoteSubnetRoute]
-	sets    map[string]*addressSet // by id in small letters
-	aclsOut ruleList
-	aclsIn  ruleList
-	proxies []hns.L4Proxy
-	hostEP  *endpoint
-	raw     []string // types that are not known
-	unread  []string
+	// rsrTwice are the prefixes with several that differ.
+	rsrTwice map[netip.Prefix]bool
+	sets     map[string]*addressSet // by id in small letters
+	aclsOut  ruleList
+	aclsIn   ruleList
+	proxies  []hns.L4Proxy
+	hostEP   *endpoint
+	raw      []string // types that are not known
+	unread   []string
 }
 
 func (n *network) ref(policy, detail string) Ref {
@@ -95,6 +97,7 @@ type endpoint struct {
 	wfp     []wfpProxy
 	raw     []string
 	unread  []string
+	twin    *endpoint // another of the network with an address of its
 }
 
 type sdnObject struct {
@@ -198,6 +201,7 @@ func (n *node) indexHNS() {
 		n.networks = append(n.networks, net)
 		n.netByID[d.ID] = net
 	}
+	slices.SortFunc(n.networks, func(a, b *network) int { return slices.Compare(a.doc.ID[:], b.doc.ID[:]) })
 	for _, d := range n.state.Namespaces {
 		n.namespace[d.ID] = true
 	}
@@ -273,7 +277,12 @@ func newNetwork(n *node, d *hns.Network) *network {
 		case hns.VXLANPort:
 			net.port = p.Port
 		case hns.RemoteSubnetRoute:
-			net.rsr.add(p.DestinationPrefix, p)
+			if !net.rsr.add(p.DestinationPrefix, p) && net.rsr.byPrefix[p.DestinationPrefix.Masked()] != p {
+				if net.rsrTwice == nil {
+					net.rsrTwice = map[netip.Prefix]bool{}
+				}
+				net.rsrTwice[p.DestinationPrefix.Masked()] = true
+			}
 		case hns.SetPolicy:
 			sets = append(sets, p)
 		case hns.NetworkACL:
@@ -339,17 +348,25 @@ func (n *node) indexEndpoint(e *endpoint) {
 		at = e.net.remotes
 	}
 	for _, a := range e.addrs {
-		if at[a] == nil || at[a].host {
+		old := at[a]
+		if old != nil && !old.host && !e.host {
+			old.twin, e.twin = e, old
+		}
+		if old == nil || old.host && !e.host || old.host == e.host && before(e.doc.ID, old.doc.ID) {
 			at[a] = e
 		}
 	}
-	if e.host {
+	if old := e.net.hostEP; e.host && (old == nil || before(e.doc.ID, old.doc.ID)) {
 		e.net.hostEP = e
 	}
 	for _, p := range hns.PoliciesOf[hns.PortMapping](e.doc.Policies) {
 		n.indexMapping(e, p)
 	}
 }
+
+// before orders what claims the same thing, so that no order of documents
+// decides.
+func before(a, b hns.ID) bool { return slices.Compare(a[:], b[:]) < 0 }
 
 func unreadPaths(d hns.Document) []string {
 	var out []string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/modes"
@@ -15,7 +16,8 @@ type frontend struct {
 	node *node
 	lb   *hns.LoadBalancer
 	port hns.LoadBalancerPortMapping
-	net  *network // of the backends; nil if none of them is there
+	net  *network  // of the backends; nil if none of them is there
+	twin *frontend // another for the same
 }
 
 func (l *frontend) ref(detail string) Ref {
@@ -60,8 +62,12 @@ func (n *node) indexLoadBalancer(d *hns.LoadBalancer) {
 	for _, m := range d.PortMappings {
 		for _, v := range vips {
 			k := lbKey{v, m.Protocol, m.ExternalPort}
-			if n.lbs[k] == nil {
-				n.lbs[k] = &frontend{n, d, m, net}
+			l, old := &frontend{node: n, lb: d, port: m, net: net}, n.lbs[k]
+			if old != nil {
+				l.twin, old.twin = old, l
+			}
+			if old == nil || before(d.ID, old.lb.ID) {
+				n.lbs[k] = l
 			}
 		}
 	}
@@ -70,6 +76,14 @@ func (n *node) indexLoadBalancer(d *hns.LoadBalancer) {
 // frontend returns the load balancer of the node for an address and port: one
 // for the port, or one for everything sent to the address, or a node port.
 func (f *flight) frontend(n *node) *frontend {
+	l := f.findFrontend(n)
+	if l != nil && l.twin != nil && (l.port != l.twin.port || l.lb.Flags != l.twin.lb.Flags || !slices.Equal(l.lb.Endpoints, l.twin.lb.Endpoints)) {
+		f.unjudged(l.ref(""), fmt.Sprintf("load balancer %s is for the same address and port; which of them counts is not known", l.twin.lb.ID))
+	}
+	return l
+}
+
+func (f *flight) findFrontend(n *node) *frontend {
 	f.t.Looked += 3
 	a := f.h.Dst
 	if l := n.lbs[lbKey{a, f.h.Protocol, f.h.DstPort}]; l != nil {
@@ -130,7 +144,11 @@ func (f *flight) toFrontend(e *endpoint, l *frontend) *Diagnosis {
 	if e.net.mode == modes.L2Bridge || e.net.mode == modes.L2Tunnel {
 		ref, ok := e.encapRoute(a)
 		if !ok {
-			return &Diagnosis{Reason: NoSDNRoute, Object: e.ref("SDNRoute", netip.PrefixFrom(a, a.BitLen()).String()), Missing: true, Certainty: Practice,
+			c := Practice
+			if f.w.services[a] == nil {
+				c = Inferred // of cluster addresses it is known
+			}
+			return &Diagnosis{Reason: NoSDNRoute, Object: e.ref("SDNRoute", netip.PrefixFrom(a, a.BitLen()).String()), Missing: true, Certainty: c,
 				Text: fmt.Sprintf("no SDNRoute with NeedEncap holds %s: the rules of the load balancer do not apply", a),
 				Fix:  "add the policy SDNRoute with the service CIDR as DestinationPrefix and NeedEncap to the endpoint"}
 		}
@@ -338,6 +356,10 @@ func (f *flight) noFrontend(n *node, s *Service) Diagnosis {
 			}
 			return d
 		}
+	}
+	if isICMP(f.h.Protocol) {
+		return Diagnosis{Reason: NoServicePort, Object: Ref{Kind: KindService, Name: s.Name, Detail: f.h.Protocol.String()}, Missing: true, Certainty: Documented,
+			Text: fmt.Sprintf("%s is the address of service %q, which answers on its ports and to no ping", f.h.Dst, s.Name), Fix: "test with TCP or UDP and a port of the service"}
 	}
 	return Diagnosis{Reason: NoServicePort, Object: Ref{Kind: KindService, Name: s.Name, Detail: fmt.Sprintf("%s %d", f.h.Protocol, f.h.DstPort)}, Missing: true, Certainty: Documented,
 		Text: fmt.Sprintf("service %q has no port %s %d; its address answers to nothing else", s.Name, f.h.Protocol, f.h.DstPort), Fix: "use a port of the service"}

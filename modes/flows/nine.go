@@ -200,7 +200,7 @@ func (n *node) podsOf(m modes.Mode) []*endpoint {
 		case a.pod > b.pod:
 			return 1
 		}
-		return 0
+		return slices.Compare(a.doc.ID[:], b.doc.ID[:])
 	})
 	return out
 }

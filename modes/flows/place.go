@@ -48,6 +48,7 @@ func (w *World) pod(p Place) (owner, error) {
 	for _, o := range os {
 		which = append(which, o.ref().String())
 	}
+	slices.Sort(which)
 	return owner{}, fmt.Errorf("there are %d pods %q%s: %s; say which by its node, address or ID", len(os), p.Pod, on, strings.Join(which, ", "))
 }
 

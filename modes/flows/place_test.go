@@ -28,7 +28,7 @@ func TestPlaces(t *testing.T) {
 		{flows.Place{Pod: "10.244.3.3"}, "10.244.3.3", ""},
 		{flows.Place{Pod: e.ID.String()}, "10.244.1.3", ""},
 		{flows.Place{Pod: e.ID.Upper(), Node: mixedcluster.Win1}, "10.244.1.3", ""},
-		{flows.Place{Pod: mixedcluster.Client}, "", `there are 2 pods "client": pod "client" on lin-1, endpoint "client_cbr0" on win-1; say which`},
+		{flows.Place{Pod: mixedcluster.Client}, "", `there are 2 pods "client": endpoint "client_cbr0" on win-1, pod "client" on lin-1; say which`},
 		{flows.Place{Pod: mixedcluster.Client, Node: mixedcluster.Win2}, "", `there is no pod "client" on node win-2`},
 		{flows.Place{Pod: mixedcluster.Client, Node: "x"}, "", `there is no node "x"`},
 		{flows.Place{Pod: "192.0.2.11"}, "", `there is no pod "192.0.2.11"`},

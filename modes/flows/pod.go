@@ -132,6 +132,9 @@ func (e *endpoint) holders() []Ref {
 
 // strange notes what of an endpoint and its network is not understood.
 func (f *flight) strange(e *endpoint) {
+	if e.twin != nil {
+		f.unjudged(e.ref("", "address"), fmt.Sprintf("%s has an address of its; which of them gets what is sent there is not known", e.twin.ref("", "")))
+	}
 	for _, t := range e.raw {
 		f.unjudged(e.ref(t, ""), "a policy of type "+t+" of a shape that is not known")
 	}

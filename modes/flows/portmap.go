@@ -20,6 +20,7 @@ type lbKey struct {
 type mapping struct {
 	ep *endpoint
 	hns.PortMapping
+	twin *mapping // another endpoint's for the same port
 }
 
 func (n *node) indexMapping(e *endpoint, p hns.PortMapping) {
@@ -28,8 +29,13 @@ func (n *node) indexMapping(e *endpoint, p hns.PortMapping) {
 		vip = netip.Addr{}
 	}
 	k := lbKey{vip, p.Protocol, p.ExternalPort}
-	if n.maps[k] == nil {
-		n.maps[k] = &mapping{e, p}
+	old := n.maps[k]
+	m := &mapping{ep: e, PortMapping: p}
+	if old != nil && old.ep != e {
+		m.twin, old.twin = old, m
+	}
+	if old == nil || before(e.doc.ID, old.ep.doc.ID) {
+		n.maps[k] = m
 	}
 }
 
@@ -47,6 +53,9 @@ func (f *flight) mapped(n *node, remote bool) (spot, bool) {
 	}
 	e := m.ep
 	ref := e.ref("PortMapping", fmt.Sprintf("%s %d", m.Protocol, m.ExternalPort))
+	if m.twin != nil {
+		f.unjudged(ref, fmt.Sprintf("%s has published the same port; which of them counts is not known", m.twin.ep.ref("", "")))
+	}
 	if !remote && e.net.mode != modes.NAT && m.Flags&hns.NATLocalRoutedVIP == 0 {
 		return f.drop(Diagnosis{Reason: NotPublished, Object: ref, Certainty: Practice,
 			Text: "the node itself does not reach the port: the mapping lacks the flag LocalRoutedVip", Fix: "add the mapping with Flags 1 (LocalRoutedVip)"}), true

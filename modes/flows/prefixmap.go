@@ -13,17 +13,18 @@ type prefixMap[T any] struct {
 	v4, v6   []int // the lengths there are, longest first
 }
 
-// add puts p in unless it is there: the first wins, as in a list.
-func (m *prefixMap[T]) add(p netip.Prefix, v T) {
+// add puts p in unless it is there: the first wins, as in a list. It reports
+// whether p was put in.
+func (m *prefixMap[T]) add(p netip.Prefix, v T) bool {
 	if !p.IsValid() {
-		return
+		return false
 	}
 	p = p.Masked()
 	if m.byPrefix == nil {
 		m.byPrefix = map[netip.Prefix]T{}
 	}
 	if _, ok := m.byPrefix[p]; ok {
-		return
+		return false
 	}
 	m.byPrefix[p] = v
 	lengths := &m.v6
@@ -34,6 +35,7 @@ func (m *prefixMap[T]) add(p netip.Prefix, v T) {
 		*lengths = append(*lengths, p.Bits())
 		slices.SortFunc(*lengths, func(a, b int) int { return b - a })
 	}
+	return true
 }
 
 // find returns the value of the longest prefix that holds a. looked counts the

@@ -3,6 +3,9 @@ package flows
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/modes"
 )
 
 // l2bridgeOut leads what leaves a pod of an L2Bridge network: to a pod of the
@@ -41,6 +44,10 @@ func (f *flight) elsewhere(e *endpoint, a netip.Addr) bool {
 func (f *flight) absent(e *endpoint, a netip.Addr) Diagnosis {
 	d := Diagnosis{Reason: NobodyHasAddress, Object: Ref{Node: e.node.spec.Name, Kind: KindEndpoint, Detail: a.String()}, Missing: true, Certainty: Practice,
 		Text: fmt.Sprintf("%s lies in the subnet of network %q, and no endpoint of the node has it", a, e.net.doc.Name), Fix: "look whether the pod is still there"}
+	if e.net.hasGateway(a) && e.net.mode != modes.NAT {
+		d.Certainty = Inferred
+		d.Text, d.Fix = fmt.Sprintf("%s is the gateway of network %q: HNS holds it, and nobody answers there", a, e.net.doc.Name), "ask the node by an address of its own"
+	}
 	if o, ok := f.w.byAddress(a, e.node); ok && o.node != nil {
 		d.Text += fmt.Sprintf("; %s on %s does", o.name(), o.node.spec.Name)
 		d.Fix = "give the pod an address of its own node's subnet (flannel: a subnet.env from before the node got another subnet)"
@@ -68,33 +75,38 @@ func (f *flight) ownNode(e *endpoint) *Diagnosis {
 // encapRoute returns the SDN route with NeedEncap for an address: a policy of
 // the endpoint, or an object that names it.
 func (e *endpoint) encapRoute(a netip.Addr) (Ref, bool) {
-	for _, r := range e.routes {
-		if r.NeedEncap && r.DestinationPrefix.IsValid() && r.DestinationPrefix.Contains(a) {
-			return e.ref("SDNRoute", r.DestinationPrefix.String()), true
-		}
-	}
-	for _, o := range e.objects {
-		if p := o.route.DestinationPrefix; o.route.NeedEncap && p.IsValid() && p.Contains(a) {
-			return Ref{Node: e.node.spec.Name, Kind: KindSDNRoute, ID: o.id, Detail: p.Masked().String()}, true
-		}
-	}
-	return Ref{}, false
+	_, ref, ok := e.sdnRoute(a, func(r *hns.SDNRoute) bool { return r.NeedEncap })
+	return ref, ok
 }
 
 // nextHop returns the next hop of the endpoint's SDN routes for an address, or
 // none.
 func (e *endpoint) nextHop(a netip.Addr) (netip.Addr, Ref) {
-	for _, r := range e.routes {
-		if r.NextHop.IsValid() && r.DestinationPrefix.IsValid() && r.DestinationPrefix.Contains(a) {
-			return r.NextHop, e.ref("SDNRoute", r.DestinationPrefix.String())
+	r, ref, ok := e.sdnRoute(a, func(r *hns.SDNRoute) bool { return r.NextHop.IsValid() })
+	if !ok {
+		return netip.Addr{}, Ref{}
+	}
+	return r.NextHop, ref
+}
+
+// sdnRoute returns, of the endpoint's SDN routes of a kind, the one with the
+// longest prefix that holds an address.
+func (e *endpoint) sdnRoute(a netip.Addr, kind func(*hns.SDNRoute) bool) (best *hns.SDNRoute, ref Ref, ok bool) {
+	better := func(r *hns.SDNRoute) bool {
+		p := r.DestinationPrefix
+		return kind(r) && p.IsValid() && p.Contains(a) && (best == nil || p.Bits() > best.DestinationPrefix.Bits())
+	}
+	for i := range e.routes {
+		if r := &e.routes[i]; better(r) {
+			best, ref = r, e.ref("SDNRoute", r.DestinationPrefix.String())
 		}
 	}
-	for _, o := range e.objects {
-		if p := o.route.DestinationPrefix; o.route.NextHop.IsValid() && p.IsValid() && p.Contains(a) {
-			return o.route.NextHop, Ref{Node: e.node.spec.Name, Kind: KindSDNRoute, ID: o.id, Detail: p.Masked().String()}
+	for i := range e.objects {
+		if o := &e.objects[i]; better(&o.route) {
+			best, ref = &o.route, Ref{Node: e.node.spec.Name, Kind: KindSDNRoute, ID: o.id, Detail: o.route.DestinationPrefix.Masked().String()}
 		}
 	}
-	return netip.Addr{}, Ref{}
+	return best, ref, best != nil
 }
 
 // toGateway hands the packet to the pod's gateway.

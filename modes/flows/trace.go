@@ -28,7 +28,10 @@ type Trace struct {
 	Looked int
 }
 
-// Works reports whether packet and answer arrive, as far as could be judged.
+// Works reports whether packet and answer arrive, as far as could be judged. It
+// is about the backend that was chosen: [Packet.Backend], or what a hash takes
+// where that is zero. That one backend works says nothing of another, and the one
+// that a hash takes may be the pod that asks ([NoLoopback]).
 func (t *Trace) Works() bool { return t.Outcome != Dropped && t.Diagnosis == nil }
 
 // Needs returns the objects without which the packet or its answer would not

@@ -33,6 +33,12 @@ func (f *flight) wrap(net *network, from netip.Addr) (spot, bool) {
 	}
 	f.oldPort(net)
 	switch {
+	case remote != nil && remote.twin != nil && (remote.twin.provider() != to || remote.twin.doc.MAC != mac):
+		f.unjudged(ref, fmt.Sprintf("%s is for %s, too, and leads elsewhere; which of them counts is not known", remote.twin.ref("", ""), a))
+	case remote == nil && net.rsrTwice[p]:
+		f.unjudged(ref, "the network has another for the same prefix, and which of them counts is not known")
+	}
+	switch {
 	case net.badVNI():
 		return f.drop(net.wrongVNI()), true
 	case !from.IsValid():
@@ -89,6 +95,9 @@ func (f *flight) tunnelTo(n *node, by Ref, to netip.Addr) spot {
 	r, p, ok := n.routes.find(to, &f.t.Looked)
 	if !ok {
 		return f.drop(f.noRoute(n, to))
+	}
+	if r.NextHop.IsUnspecified() {
+		r.NextHop = to
 	}
 	f.pass(n.routeRef(p), Documented, true, "leads the outer packet to "+r.NextHop.String())
 	return spot{what: wire, node: n, hop: r.NextHop}

@@ -75,7 +75,9 @@ type Adapter struct {
 // Route is a route of a node or of the physical network.
 type Route struct {
 	Destination netip.Prefix
-	NextHop     netip.Addr
+	// NextHop is who takes it from there; of a node 0.0.0.0 or :: is its own
+	// link.
+	NextHop netip.Addr
 }
 
 // Linux is a Linux node. Firewalls, network policies and the containers' own
