@@ -57,8 +57,9 @@
 // of a sandbox is taken with the verb's deadline and dropped by the
 // operating system if the plugin dies; its file goes when the verb is over. A
 // call to HNS that hangs holds up its own sandbox alone. The deadline is the
-// configuration's "timeout", a duration such as "45s"; [DefaultTimeout] if it is
-// absent. Giving back after a failed ADD has half a minute of its own at most.
+// configuration's "timeout", a duration such as "45s", of a second at least;
+// [DefaultTimeout] if it is absent. Giving back after a failed ADD may take up to
+// twice 15 seconds more: leave room for them below the runtime's own deadline.
 // GC waits for no sandbox: one that is busy it leaves for the next time.
 //
 // # Chains
@@ -73,7 +74,7 @@
 // runtimeConfig, prevResult): apiVersion (2, or absent), policies,
 // endpointMacPrefix, ipMasq, ipMasqNetwork, loopbackDSR as upstream;
 // ipMasqNetworks (a list, for more than one cluster network), hnsNetwork, mode,
-// timeout, stateDir, logFile and logLevel of our own; HcnPolicyArgs of older
+// timeout, stateDir, logFile (both absolute paths) and logLevel of our own; HcnPolicyArgs of older
 // upstream plugins; AdditionalArgs (policies by another name), optionalFlags,
 // additionalRoutes and master of Microsoft's plugins. Member names are matched
 // ignoring case; one that is there in two spellings is an error, and for DEL, and

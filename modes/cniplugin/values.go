@@ -102,6 +102,9 @@ func (p *configParser) timeout(raw json.RawMessage) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < minTimeout {
 		p.complain("timeout", text, fmt.Errorf("not a duration such as 45s, of %s at least", minTimeout))
+		if err == nil && d > 0 {
+			return minTimeout // for DEL, which puts up with it
+		}
 		return DefaultTimeout
 	}
 	return d

@@ -223,7 +223,7 @@ func TestTypeWithExtension(t *testing.T) {
 // A verb of the same sandbox waits, and gives up at its deadline: the delegate's.
 func TestBusySandbox(t *testing.T) {
 	n := newNode(t)
-	args := n.pod("sbx-01", `"delegate": {"type": "win-bridge", "timeout": "100ms"}`)
+	args := n.pod("sbx-01", `"delegate": {"type": "win-bridge", "timeout": "1s"}`)
 	_, release, err := cniplugin.LockSandbox(t.Context(), cniplugin.DefaultTimeout, filepath.Join(n.dir, "state", "flannel"), "sbx-01")
 	if err != nil {
 		t.Fatal(err)

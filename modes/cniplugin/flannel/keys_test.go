@@ -34,7 +34,7 @@ func TestKeysAtTheTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	_, err = n.plugin.Add(t.Context(), n.pod("sbx-03", `"timeout": "50ms", "stateDir": `+quote(state)))
+	_, err = n.plugin.Add(t.Context(), n.pod("sbx-03", `"timeout": "1s", "stateDir": `+quote(state)))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v; want the lock in stateDir waited for, for the timeout", err)
 	}
