@@ -39,7 +39,7 @@ func (c *Config) checkIPAM() error {
 func (c *Config) untypedKeys() error {
 	var members map[string]json.RawMessage
 	if c.IPAM == nil || c.ipamErr != nil || json.Unmarshal(c.IPAM, &members) != nil {
-		return nil // nothing there, or complained of already
+		return nil //nolint:nilerr // nothing there, or complained of already
 	}
 	var bad []error
 	for _, name := range slices.Sorted(maps.Keys(members)) {
