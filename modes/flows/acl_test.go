@@ -115,7 +115,9 @@ func TestACLs(t *testing.T) {
 func version(major, minor uint32) func(*testing.T, *flows.Cluster) {
 	return func(t *testing.T, c *flows.Cluster) {
 		t.Helper()
-		nodeOf(t, c, mixedcluster.Win1).Windows.HNS.Version = hns.Version{Major: major, Minor: minor}
+		for _, n := range []string{mixedcluster.Win1, mixedcluster.Win2} {
+			nodeOf(t, c, n).Windows.HNS.Version = hns.Version{Major: major, Minor: minor}
+		}
 	}
 }
 

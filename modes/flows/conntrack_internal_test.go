@@ -43,3 +43,33 @@ func TestUndoOnlyWhatFits(t *testing.T) {
 		}
 	}
 }
+
+// TestTunnelBack: an answer goes back into VXLAN to whom the packet came so from,
+// at the node where it came out, and nothing else does.
+func TestTunnelBack(t *testing.T) {
+	sender, other, provider := netip.MustParseAddr("10.0.1.1"), netip.MustParseAddr("203.0.113.80"), netip.MustParseAddr("192.0.2.1")
+	n, elsewhere := newNode(&Node{Name: "n", Windows: &Windows{}}), newNode(&Node{Name: "o", Windows: &Windows{}})
+	f := &flight{t: &Trace{}, h: Header{Src: sender, Dst: netip.MustParseAddr("10.0.2.1")}}
+	f.cameBy(n, provider)
+	if got := f.tunnelBack(n); got.IsValid() {
+		t.Errorf("the packet itself goes to %s", got)
+	}
+	f.reply = true
+	for _, k := range []struct {
+		at   *node
+		to   netip.Addr
+		want netip.Addr
+	}{{n, sender, provider}, {n, other, netip.Addr{}}, {elsewhere, sender, netip.Addr{}}} {
+		f.h.Dst = k.to
+		if got := f.tunnelBack(k.at); got != k.want {
+			t.Errorf("at %s to %s: %v, want %v", k.at.spec.Name, k.to, got, k.want)
+		}
+	}
+	// The answer comes out of VXLAN elsewhere, and who asked is no pod.
+	f.h = Header{Src: other, Dst: sender}
+	f.cameBy(elsewhere, provider)
+	f.h.Dst = other
+	if got := f.tunnelBack(elsewhere); got.IsValid() {
+		t.Errorf("an answer is answered, to %s", got)
+	}
+}

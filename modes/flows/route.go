@@ -13,8 +13,10 @@ import (
 // in is the address of the adapter that it came in by, none if the node sends
 // it itself.
 func (f *flight) hostOut(n *node, in netip.Addr) spot {
-	if back, ok := f.undoAll(n); ok && !in.IsValid() {
-		return f.afterUndo(n, back)
+	if !in.IsValid() {
+		if back, ok := f.undoAll(n); ok {
+			return f.afterUndo(n, back)
+		}
 	}
 	a := f.dst()
 	if n.has(a) {

@@ -201,3 +201,18 @@ func TestNewRefusesZeroValues(t *testing.T) {
 		}
 	}
 }
+
+// TestWholePhysical: of a network that is described nothing is out of sight, even
+// if the node's routes are not known.
+func TestWholePhysical(t *testing.T) {
+	c := cluster(t, modes.L2Bridge)
+	nodeOf(t, c, mixedcluster.Win1).Windows.Host = nil
+	to := flows.Packet{From: client, To: flows.Target{Address: netip.MustParseAddr("198.51.100.1")}}
+	if tr := world(t, c).Trace(to); tr.Works() || tr.Diagnosis.Reason != flows.NobodyHasAddress {
+		t.Errorf("%s", tr)
+	}
+	c.Physical = nil
+	if tr := world(t, c).Trace(to); tr.Outcome != flows.Unjudged {
+		t.Errorf("not described: %s", tr)
+	}
+}
