@@ -136,6 +136,7 @@ func (l *Lock) Remove() error {
 	if !l.file.Locked() {
 		return nil // the file may be another holder's by now
 	}
+	fence.Add(1) // with the file gone the next holder is in, before the unlock
 	return l.remove()
 }
 
