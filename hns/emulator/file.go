@@ -168,28 +168,7 @@ func (h *HNS) lock() (*filelock.Lock, error) {
 
 // clean removes what a killed process left while it wrote; the lock is held, so
 // nobody writes now. It costs little beside a write, which is synced to disk.
-func (f *stateFile) clean() error {
-	dir, base := filepath.Split(f.path)
-	if dir == "" {
-		dir = "."
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	names, err := d.Readdirnames(-1)
-	if err = errors.Join(err, d.Close()); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if atomicfile.IsTemp(name, base) {
-			if err := atomicfile.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
-}
+func (f *stateFile) clean() error { return atomicfile.RemoveTemps(f.path) }
 
 // exclusive calls do with the store of the moment, alone among all goroutines
 // and processes, and keeps what it changed. On an error nothing is kept.

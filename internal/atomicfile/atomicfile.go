@@ -58,6 +58,30 @@ func Remove(path string) error {
 	return system.retry(func() error { return os.Remove(path) })
 }
 
+// RemoveTemps removes the temporary files that writers of the file at path left
+// when they were killed. Nobody may be writing it. A directory that is not there
+// has none.
+func RemoveTemps(path string) error {
+	dir, base := filepath.Split(path)
+	d, err := os.Open(filepath.Clean(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names, err := d.Readdirnames(-1)
+	errs := []error{err, d.Close()}
+	for _, name := range names {
+		if IsTemp(name, base) {
+			if err := Remove(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // IsTemp reports whether name, a path or its last element, is a temporary file
 // of Write. Such a file can stay behind when the writing process is killed. If
 // base is not empty, only temporary files of the file of that name count.

@@ -172,6 +172,25 @@ func TestWriteSkipsLeftovers(t *testing.T) {
 	}
 }
 
+func TestRemoveTemps(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for _, name := range []string{"f", "g", ".f.12.3.tmp", ".f.12.4.tmp", ".g.12.3.tmp", ".f.x.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the second time there is nothing
+		if err := RemoveTemps(path); err != nil {
+			t.Fatal(err)
+		}
+		assertNames(t, dir, ".f.x.tmp", ".g.12.3.tmp", "f", "g")
+	}
+	if err := RemoveTemps(filepath.Join(dir, "none", "f")); err != nil {
+		t.Errorf("without the directory: %v", err)
+	}
+}
+
 func TestIsTemp(t *testing.T) {
 	for _, name := range []string{"f", ".f", "f.1.2.tmp", ".f.tmp", ".f.1.tmp", ".f.x.2.tmp", ".f.1.x.tmp", "..1.2.tmp", ".tmp", ""} {
 		if IsTemp(name, "") {

@@ -91,23 +91,11 @@ func (ns notes) save(n note) error {
 // remove removes the note of a container, and what a killed save left of it.
 func (ns notes) remove(containerID string) error {
 	path := ns.path(containerID)
-	paths := []string{path}
-	entries, err := os.ReadDir(ns.dir)
-	for _, e := range entries {
-		if atomicfile.IsTemp(e.Name(), filepath.Base(path)) {
-			paths = append(paths, filepath.Join(ns.dir, e.Name()))
-		}
-	}
+	err := atomicfile.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	errs := []error{err}
-	for _, path := range paths {
-		if err := atomicfile.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, atomicfile.RemoveTemps(path))
 }
 
 // all returns the notes of the network.

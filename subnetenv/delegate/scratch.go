@@ -91,13 +91,7 @@ func (s Scratch) Remove(a Attachment) error {
 	if errors.Is(err, ErrBrokenScratch) || err == nil && networkOf(legacy) == a.Network {
 		paths = append(paths, filepath.Join(s.Dir, a.ContainerID))
 	}
-	entries, err := os.ReadDir(s.Dir)
-	errs := []error{ignoreMissing(err)}
-	for _, e := range entries {
-		if atomicfile.IsTemp(e.Name(), a.fileName()) {
-			paths = append(paths, filepath.Join(s.Dir, e.Name()))
-		}
-	}
+	errs := []error{atomicfile.RemoveTemps(s.path(a))}
 	for _, path := range paths {
 		errs = append(errs, ignoreMissing(atomicfile.Remove(path)))
 	}
