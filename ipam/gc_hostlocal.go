@@ -109,12 +109,12 @@ func (d *Delegated) releaseStale(ctx context.Context, s *store, req Request, val
 			// container and interface; those are gone by now.
 			del.IfName = "eth0"
 		}
-		errs = append(errs, d.Release(ctx, del))
+		errs = append(errs, d.run(ctx, "DEL", del)) // not Release: what it looks for follows once for all
 		if ctx.Err() != nil {
 			return errlist.Join(errs...)
 		}
 	}
-	if slices.ContainsFunc(leases, func(l StoredLease) bool { return !l.owned() }) {
+	if s.hasEmpty() || slices.ContainsFunc(leases, func(l StoredLease) bool { return !l.owned() }) {
 		errs = append(errs, s.removeOwnerless(ctx))
 	}
 	return errlist.Join(append(errs, s.stillHeld(leases, valid))...)
