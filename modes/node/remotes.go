@@ -108,6 +108,15 @@ type change struct {
 	add    *way // nil: the prefix is led nowhere
 }
 
+// failed is that the change could not be made.
+func (c change) failed(err error) *WayError {
+	e := &WayError{Prefix: c.prefix, Err: err}
+	if c.add != nil {
+		e.Node = c.add.node
+	}
+	return e
+}
+
 // WayError is a way that could not be made or removed.
 type WayError struct {
 	// Node is empty for a way that is to go.

@@ -64,11 +64,7 @@ func (b *bridgeWays) apply(ctx context.Context, changes []change) ([]*WayError, 
 			return failed, err
 		}
 		if err != nil {
-			e := &WayError{Prefix: c.prefix, Err: err}
-			if c.add != nil {
-				e.Node = c.add.node
-			}
-			failed = append(failed, e)
+			failed = append(failed, c.failed(err))
 		}
 	}
 	return failed, nil

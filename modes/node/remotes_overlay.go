@@ -214,11 +214,7 @@ func (o *overlayWays) oneByOne(ctx context.Context, changes []change) ([]*WayErr
 		if stops(ctx, err) {
 			return failed, err
 		}
-		e := &WayError{Prefix: c.prefix, Err: err}
-		if c.add != nil {
-			e.Node = c.add.node
-		}
-		failed = append(failed, e)
+		failed = append(failed, c.failed(err))
 	}
 	return failed, nil
 }
