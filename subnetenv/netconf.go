@@ -44,6 +44,10 @@ type NetConf struct {
 	// DefaultVXLANPort, on Linux others.
 	VNI  uint32
 	Port uint16
+	// MACPrefix is that of pods on VXLAN, such as "0E-2A"; empty if not said.
+	MACPrefix string
+	// DNSServers are those of the pods on host-gw; nil if not said.
+	DNSServers []netip.Addr
 }
 
 // NetworkName is the name that flanneld gives its HNS network on Windows.
@@ -95,6 +99,10 @@ func ParseNetConf(data []byte) (*NetConf, error) {
 			Name string
 			VNI  json.Number
 			Port json.Number
+
+			MacPrefix          string
+			DNSServerList      string
+			DirectRouting, GBP bool
 		}
 	}
 	if err := confjson.Unmarshal(data, &w); err != nil {
@@ -110,6 +118,8 @@ func ParseNetConf(data []byte) (*NetConf, error) {
 		Backend: strings.ToLower(w.Backend.Type), Name: w.Backend.Name,
 		VNI:  uint32(p.number("Backend.VNI", w.Backend.VNI, maxVNI)),
 		Port: uint16(p.number("Backend.Port", w.Backend.Port, 65535)),
+
+		MACPrefix: w.Backend.MacPrefix, DNSServers: p.servers("Backend.DNSServerList", w.Backend.DNSServerList),
 	}
 	if w.Network == "" && w.IPv6Network == "" {
 		p.fail("Network", "", "is missing")
@@ -118,6 +128,10 @@ func ParseNetConf(data []byte) (*NetConf, error) {
 		p.fail("IPv6Network", w.IPv6Network, "IPv6 without IPv4 does not work on Windows")
 	}
 	p.backend(c)
+	if c.Backend == BackendVXLAN {
+		p.refuse("Backend.DirectRouting", w.Backend.DirectRouting, "Linux nodes would send packets that are not wrapped, which HNS does not take")
+		p.refuse("Backend.GBP", w.Backend.GBP, "HNS cannot do it")
+	}
 	if err := errlist.Join(p.bad...); err != nil {
 		return nil, fmt.Errorf("net-conf.json: %w", err)
 	}
@@ -155,6 +169,29 @@ func (p *netConfParser) number(path string, n json.Number, most int64) int64 {
 		return 0
 	}
 	return v
+}
+
+// servers reads a list as HNS has it, with commas.
+func (p *netConfParser) servers(path, text string) []netip.Addr {
+	var out []netip.Addr
+	for _, t := range strings.Split(text, ",") {
+		a, err := netip.ParseAddr(strings.TrimSpace(t))
+		if text != "" && err != nil {
+			p.fail(path, text, "is not a list of addresses with commas")
+			return nil
+		}
+		if err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// refuse is for what flannel does on Linux alone.
+func (p *netConfParser) refuse(path string, on bool, reason string) {
+	if on {
+		p.fail(path, "true", reason)
+	}
 }
 
 func (p *netConfParser) backend(c *NetConf) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hnskit/hnskit/subnetenv"
 )
 
@@ -19,14 +21,19 @@ func TestParseNetConf(t *testing.T) {
 		"small letters and a name": {"\ufeff{\"network\":\"10.50.0.0/16\",\"backend\":{\"name\":\"lake\",\"type\":\"VXLAN\"}}", subnetenv.NetConf{Network: netip.MustParsePrefix("10.50.0.0/16"), Backend: "vxlan", Name: "lake"}, "lake"},
 		"no VNI":                   {`{"Network":"10.50.0.0/16","Backend":{"Type":"vxlan"}}`, subnetenv.NetConf{Network: netip.MustParsePrefix("10.50.0.0/16"), Backend: "vxlan"}, "flannel.4096"},
 		"host-gw, both families":   {`{"Network":"10.50.0.0/16","IPv6Network":"fd50::/48","EnableIPv6":true,"Backend":{"Type":"host-gw"}}`, subnetenv.NetConf{Network: netip.MustParsePrefix("10.50.0.0/16"), IPv6Network: netip.MustParsePrefix("fd50::/48"), Backend: "host-gw"}, "cbr0"},
+		"what Windows alone has": {`{"Network":"10.50.0.0/16","Backend":{"Type":"host-gw","DNSServerList":"10.96.0.10, 10.96.0.11","MacPrefix":"0E-2B","DirectRouting":true}}`,
+			subnetenv.NetConf{Network: netip.MustParsePrefix("10.50.0.0/16"), Backend: "host-gw", MACPrefix: "0E-2B", DNSServers: []netip.Addr{netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.96.0.11")}}, "cbr0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := subnetenv.ParseNetConf([]byte(tc.text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if *got != tc.want || got.NetworkName() != tc.network {
-				t.Errorf("got %+v, named %s", *got, got.NetworkName())
+			if diff := cmp.Diff(&tc.want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got.NetworkName() != tc.network {
+				t.Errorf("named %s", got.NetworkName())
 			}
 		})
 	}
@@ -43,6 +50,9 @@ func TestParseNetConfRefusals(t *testing.T) {
 		"IPv6 alone":           {`{"IPv6Network":"fd50::/48","Backend":{"Type":"host-gw"}}`, "IPv6Network", "without IPv4"},
 		"port too large":       {`{"Network":"10.50.0.0/16","Backend":{"Type":"vxlan","Port":70000}}`, "Backend.Port", "70000"},
 		"a text for a backend": {`{"Network":"10.50.0.0/16","Backend":"vxlan"}`, "Backend", "cannot stand here"},
+		"direct routing":       {`{"Network":"10.50.0.0/16","Backend":{"Type":"vxlan","DirectRouting":true}}`, "Backend.DirectRouting", "not wrapped"},
+		"group policies":       {`{"Network":"10.50.0.0/16","Backend":{"Type":"vxlan","GBP":true}}`, "Backend.GBP", "HNS cannot"},
+		"no list of servers":   {`{"Network":"10.50.0.0/16","Backend":{"Type":"host-gw","DNSServerList":"10.96.0.10;10.96.0.11"}}`, "Backend.DNSServerList", "with commas"},
 		"the wrong family":     {`{"Network":"fd50::/48","Backend":{"Type":"host-gw"}}`, "Network", "of its family"},
 	} {
 		t.Run(name, func(t *testing.T) {
