@@ -32,15 +32,16 @@ type Agent struct {
 	nodes  listers.NodeLister
 
 	// What follows belongs to the goroutine of Run.
-	known    inputs
-	plan     *node.Plan
-	public   netip.Addr     // what is published
-	services []netip.Prefix // as last asked for
-	ensured  time.Time      // zero: has to be done
-	state    *node.State    // of the network that there is
-	remotes  *node.Remotes  // on it; nil: none yet
-	led      *node.Plan     // what remotes are of
-	told     told
+	known     inputs
+	plan      *node.Plan
+	public    netip.Addr     // what is published
+	services  []netip.Prefix // as last asked for
+	ensured   time.Time      // zero: has to be done
+	state     *node.State    // of the network that there is
+	remotes   *node.Remotes  // on it; nil: none yet
+	led       *node.Plan     // what remotes are of
+	told      told
+	complaint string // as last logged
 
 	mu     sync.Mutex
 	status Status
@@ -137,7 +138,6 @@ func (a *Agent) handle(ctx context.Context) {
 	if ctx.Err() != nil {
 		return // the end, and no failure
 	}
-	before := a.Status().Err
 	a.set(func(s *Status) {
 		s.Syncs++
 		if s.Err = err; err != nil {
@@ -147,10 +147,12 @@ func (a *Agent) handle(ctx context.Context) {
 		}
 	})
 	switch {
-	case err != nil && (before == nil || before.Error() != err.Error()):
+	case err != nil && a.complaint != err.Error():
 		a.log.WarnContext(ctx, "not in step", "node", a.opts.NodeName, "error", err)
-	case err == nil && before != nil:
+		a.complaint = err.Error()
+	case err == nil && a.complaint != "":
 		a.log.InfoContext(ctx, "in step again", "node", a.opts.NodeName)
+		a.complaint = ""
 	}
 	if err != nil {
 		a.queue.AddRateLimited(key)
