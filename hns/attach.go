@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -43,7 +44,8 @@ type Attached struct {
 //
 // An endpoint of that name in another namespace that exists is ErrAttached;
 // one on another network is replaced if it is attached to nothing, else
-// ErrAttached; several are ErrAmbiguous. Of the calls of one Client that are about
+// ErrAttached; several are ErrAmbiguous. Endpoints that stand for another node's
+// ([EndpointRemote]) are nobody's here, and do not count. Of the calls of one Client that are about
 // one name, this and [EndpointService.Ensure], one at a time is carried out: do
 // not call them for the name in Build or Adopt.
 //
@@ -101,9 +103,16 @@ func (a Attachment) check() error {
 	return joinFields(bad)
 }
 
+// localNamed returns the endpoints of that name that are of this node. An agent may
+// name those of other nodes as it likes.
+func (c *Client) localNamed(ctx context.Context, name string) ([]*Endpoint, error) {
+	found, err := c.Endpoints.Named(ctx, name)
+	return slices.DeleteFunc(found, func(e *Endpoint) bool { return e.Flags&EndpointRemote != 0 }), err
+}
+
 // findOwn returns the endpoint of that name that may be used, or nil.
 func (c *Client) findOwn(ctx context.Context, a Attachment) (*Endpoint, error) {
-	found, err := c.Endpoints.Named(ctx, a.Name)
+	found, err := c.localNamed(ctx, a.Name)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -114,9 +123,6 @@ func (c *Client) findOwn(ctx context.Context, a Attachment) (*Endpoint, error) {
 		return fail(fmt.Errorf("%w: %d endpoints have that name", ErrAmbiguous, len(found)))
 	}
 	e := found[0]
-	if e.Flags&EndpointRemote != 0 {
-		return fail(fmt.Errorf("%w: %s is an endpoint of another node", ErrExists, e.ID))
-	}
 	elsewhere := !e.Namespace.IsZero() && e.Namespace != a.Namespace
 	if elsewhere {
 		_, err := c.Namespaces.ByID(ctx, e.Namespace)
@@ -167,7 +173,7 @@ func (c *Client) createOwn(ctx context.Context, a Attachment) (*Endpoint, error)
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	found, errFind := c.Endpoints.Named(settle, a.Name)
+	found, errFind := c.localNamed(settle, a.Name)
 	if errFind != nil {
 		return nil, leftBehind(err, errFind)
 	}
@@ -260,15 +266,12 @@ type Detachment struct {
 // success; nothing of that name is success. Endpoints that stand for another
 // node's are left alone. Every step is tried; errors are joined.
 func (c *Client) Detach(ctx context.Context, d Detachment) error {
-	found, err := c.Endpoints.Named(ctx, d.Name)
+	found, err := c.localNamed(ctx, d.Name)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range found {
-		if e.Flags&EndpointRemote != 0 {
-			continue
-		}
 		if d.Own != nil {
 			own, err := d.Own(ctx, e)
 			errs = append(errs, err)

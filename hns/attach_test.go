@@ -218,11 +218,6 @@ func TestAttachFindsTheName(t *testing.T) {
 			}
 			return e
 		}, []error{hns.ErrAttached}, true, "in no namespace"},
-		{"of another node", func(n *node) *hns.Endpoint {
-			e := own
-			e.Flags = hns.EndpointRemote
-			return n.endpoint(e, hns.ID{})
-		}, []error{hns.ErrExists}, true, "another node"},
 		{"twice", func(n *node) *hns.Endpoint {
 			n.endpoint(hns.Endpoint{Name: name}, hns.ID{})
 			return n.endpoint(own, hns.ID{})
@@ -250,6 +245,49 @@ func TestAttachFindsTheName(t *testing.T) {
 				t.Errorf("HNS has %s in %s", now.State, now.Namespace)
 			}
 		})
+	}
+}
+
+// What stands for an endpoint of another node is nobody's here, whatever its name:
+// it is neither used, nor in the way, nor taken back.
+func TestAttachBesideRemote(t *testing.T) {
+	remote := hns.Endpoint{Name: "sbx-01_lake", Flags: hns.EndpointRemote, IPConfigs: []hns.IPConfig{{Address: addr("10.50.3.99")}}}
+	for name, prepare := range map[string]func(*node){
+		"alone": func(*node) {},
+		"and the pod's is there": func(n *node) {
+			n.endpoint(hns.Endpoint{Name: "sbx-01_lake", IPConfigs: []hns.IPConfig{{Address: addr("10.50.3.7"), PrefixLength: 24}}}, hns.ID{})
+		},
+	} {
+		n := newNode(t, nil)
+		other := n.endpoint(remote, hns.ID{})
+		prepare(n)
+		done, err := n.attach()
+		if err != nil || done.Endpoint.ID == other.ID || done.Endpoint.Namespace != podNS {
+			t.Errorf("%s: %+v, %v", name, done, err)
+			continue
+		}
+		if diffs, err := n.Verify(t.Context(), done.Endpoint, podNS); err != nil || len(diffs) > 0 {
+			t.Errorf("%s: verify: %v, %v", name, diffs, err)
+		}
+		if err := n.detach(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := n.Verify(t.Context(), done.Endpoint, podNS); !errors.Is(err, hns.ErrNotFound) {
+			t.Errorf("%s: verify: %v, want ErrNotFound", name, err)
+		}
+		if n.read(other.ID) == nil {
+			t.Errorf("%s: the other node's is gone", name)
+		}
+	}
+
+	n := newNode(t, nil)
+	remote.IPConfigs[0].Address = addr("10.50.3.7")
+	other := n.endpoint(remote, hns.ID{})
+	if _, err := n.attach(); !errors.Is(err, hns.ErrAddressInUse) {
+		t.Errorf("its address: %v, want ErrAddressInUse", err)
+	}
+	if n.read(other.ID) == nil {
+		t.Error("what was never made was taken back")
 	}
 }
 

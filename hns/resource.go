@@ -143,6 +143,12 @@ func byName[T any](ctx context.Context, c *Client, k resource[T], name string) (
 	if err != nil {
 		return nil, err
 	}
+	return onlyOne(k, name, found)
+}
+
+// onlyOne returns the one object that was found by its name.
+func onlyOne[T any](k resource[T], name string, found []*T) (*T, error) {
+	var err error
 	switch len(found) {
 	case 1:
 		return found[0], nil

@@ -33,12 +33,17 @@ func orNone(s string) string {
 // sets must be there, what it leaves zero may be anything. It also must be in
 // the namespace, by its own word and by the namespace's, and attached. All
 // differences are returned, a namespace that is gone among them; an endpoint
-// that is missing is ErrNotFound.
+// that is missing is ErrNotFound, several of the name are ErrAmbiguous. Endpoints
+// that stand for another node's do not count.
 func (c *Client) Verify(ctx context.Context, want *Endpoint, namespace ID) ([]Difference, error) {
 	if want == nil || namespace.IsZero() {
 		return nil, &Error{Op: "verify endpoint", Err: &FieldError{Reason: "an endpoint and a namespace are needed"}}
 	}
-	got, err := c.Endpoints.ByName(ctx, want.Name)
+	found, err := c.localNamed(ctx, want.Name)
+	if err != nil {
+		return nil, err
+	}
+	got, err := onlyOne(endpointKind, want.Name, found)
 	if err != nil {
 		return nil, err
 	}
