@@ -235,10 +235,7 @@ func (a *adding) finish(ctx context.Context, done *hns.Attached) error {
 			}
 		}
 	}
-	if a.p.Hooks.AfterAttach != nil {
-		return safely("hook AfterAttach", func() error { return a.p.Hooks.AfterAttach(ctx, &a.Pod, e) })
-	}
-	return nil
+	return a.afterAttach(ctx, e)
 }
 
 // missingPolicies returns those that the endpoint has not.

@@ -41,10 +41,7 @@ func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) (err error) {
 // lease if the interface is known, and the note. Every step is tried but for the
 // lease and the note while an endpoint may be left.
 func (r *run) takeDown(ctx context.Context, own func(context.Context, *hns.Endpoint) (bool, error), knowsInterface bool) error {
-	var errHook error
-	if r.p.Hooks.BeforeDetach != nil {
-		errHook = safely("hook BeforeDetach", func() error { return r.p.Hooks.BeforeDetach(ctx, &r.Pod) })
-	}
+	errHook := r.beforeDetach(ctx)
 	found := false
 	claim := func(ctx context.Context, e *hns.Endpoint) (bool, error) {
 		ours, err := own(ctx, e)

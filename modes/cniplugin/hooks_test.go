@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
@@ -192,5 +193,84 @@ func TestHookThatHangs(t *testing.T) {
 	})
 	if got := n.state(); len(got) > 0 {
 		t.Errorf("left %v", got)
+	}
+}
+
+// A hook that does not look at its context is given up: the verb ends, and what it
+// made is taken back.
+func TestHookThatIgnoresItsContext(t *testing.T) {
+	for _, tt := range []struct {
+		verb  string
+		hooks func(<-chan struct{}) cniplugin.Hooks
+	}{
+		{"ADD", func(end <-chan struct{}) cniplugin.Hooks {
+			return cniplugin.Hooks{BeforeCreate: func(context.Context, *cniplugin.Pod, *hns.Endpoint) error { <-end; return nil }}
+		}},
+		{"ADD", func(end <-chan struct{}) cniplugin.Hooks {
+			return cniplugin.Hooks{AfterAttach: func(_ context.Context, _ *cniplugin.Pod, e *hns.Endpoint) error {
+				<-end
+				e.ID = hns.ID{} // of an endpoint of its own
+				return nil
+			}}
+		}},
+		{"DEL", func(end <-chan struct{}) cniplugin.Hooks {
+			return cniplugin.Hooks{BeforeDetach: func(context.Context, *cniplugin.Pod) error { <-end; return nil }}
+		}},
+	} {
+		t.Run(tt.verb, func(t *testing.T) {
+			t.Parallel()
+			n := newBridge(t, nil)
+			p := n.pod("sbx-01")
+			do := func() error { _, err := p.add(soon); return err }
+			if tt.verb == "DEL" {
+				p.mustAdd()
+				do = func() error { return p.del(soon) }
+			}
+			n.plugin.Hooks = tt.hooks(hang(t))
+			quickly(t, func() {
+				if err := do(); codeOf(err) != 11 || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not return") {
+					t.Errorf("code %d, %v; want 11, DeadlineExceeded, and that the hook does not return", codeOf(err), err)
+				}
+			})
+			n.plugin.Hooks = cniplugin.Hooks{}
+			if tt.verb == "DEL" {
+				p.mustDel()
+			}
+			if got := n.state(); len(got) > 0 {
+				t.Errorf("left %v", got)
+			}
+		})
+	}
+}
+
+// What a hook may not change would be undone without a word, or keep DEL from
+// finding the endpoint.
+func TestHookThatRenames(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*hns.Endpoint)
+		paths  []string
+	}{
+		{"name", func(e *hns.Endpoint) { e.Name = "mine" }, []string{"Name"}},
+		{"network", func(e *hns.Endpoint) { e.Network = hns.ID{1} }, []string{"HostComputeNetwork"}},
+		{"both", func(e *hns.Endpoint) { e.Name, e.Network = "", hns.ID{} }, []string{"Name", "HostComputeNetwork"}},
+	}
+	for _, tt := range tests {
+		n := newBridge(t, nil)
+		p := n.pod("sbx-01")
+		res := p.mustAdd()
+		want := n.state()
+		n.plugin.Hooks.BeforeCreate = func(_ context.Context, _ *cniplugin.Pod, e *hns.Endpoint) error { tt.change(e); return nil }
+		other := n.pod("sbx-02")
+		_, errFirst := other.add()
+		_, errAgain := p.add()
+		for verb, err := range map[string]error{"ADD": errFirst, "repeated ADD": errAgain, "CHECK": p.check(res)} {
+			if diff := cmp.Diff(tt.paths, paths(err)); diff != "" || codeOf(err) != types.ErrInternal {
+				t.Errorf("%s: %s: code %d, %v; paths (-want +got):\n%s", tt.name, verb, codeOf(err), err, diff)
+			}
+		}
+		if diff := cmp.Diff(want, n.state()); diff != "" {
+			t.Errorf("%s: state (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }

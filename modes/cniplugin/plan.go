@@ -37,10 +37,8 @@ func (r *run) plan(ctx context.Context, lease *ipam.Lease) (*hns.Endpoint, error
 			e.Routes = append(e.Routes, rt)
 		}
 	}
-	if r.p.Hooks.BeforeCreate != nil {
-		if err := safely("hook BeforeCreate", func() error { return r.p.Hooks.BeforeCreate(ctx, &r.Pod, e) }); err != nil {
-			return nil, err
-		}
+	if err := r.beforeCreate(ctx, e); err != nil {
+		return nil, err
 	}
 	return e, nil
 }

@@ -2,7 +2,6 @@ package cniplugin
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -48,23 +47,6 @@ type Plugin struct {
 	PluginDirs []string
 	// Hooks are the author's own steps.
 	Hooks Hooks
-}
-
-// Hooks are steps of a plugin's author. A hook's error, or its panic, fails the
-// verb, and what the verb made is taken back. All may be nil. The context has
-// the deadline of the verb.
-type Hooks struct {
-	// BeforeCreate may change the endpoint before it is made: add a policy,
-	// say. CHECK and a repeated ADD call it too, to know what to look for, so it
-	// must give the same answer again.
-	BeforeCreate func(context.Context, *Pod, *hns.Endpoint) error
-	// AfterAttach runs when the endpoint is in its namespace, also if it was
-	// there before.
-	AfterAttach func(context.Context, *Pod, *hns.Endpoint) error
-	// BeforeDetach runs first in DEL, and again if DEL is repeated; the
-	// endpoint may be gone. DEL goes on after its error and returns it. GC calls
-	// it for each endpoint that it removes.
-	BeforeDetach func(context.Context, *Pod) error
 }
 
 // Pod is one interface of one sandbox, as the hooks see it.
