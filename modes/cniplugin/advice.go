@@ -37,7 +37,7 @@ func CheckConfig(conf []byte) []modes.Finding {
 
 // otherKeys are the keys that mean something without being in wireConfig: those
 // of CNI itself, and the one that flannel adds.
-var otherKeys = []string{"capabilities", "args", "disableCheck", "disableGC", "cniVersions", "mtu"}
+var otherKeys = []string{"capabilities", "disableCheck", "disableGC", "cniVersions", "mtu"}
 
 func checkKey(name string) []modes.Finding {
 	known := append(slices.Collect(maps.Values(wireNames())), otherKeys...)

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
-	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
 )
 
@@ -64,32 +62,6 @@ func (p *configParser) mac(path string, raw json.RawMessage) hns.MAC {
 		return hns.MAC{}
 	}
 	return m
-}
-
-// ips reads the capability argument ips: addresses, with or without a length,
-// at most one of each family.
-func (p *configParser) ips(c *Config, path string, raw json.RawMessage) {
-	c.bareIPs = map[netip.Addr]bool{}
-	p.texts(path, raw, func(at, text string) {
-		pr, err := netip.ParsePrefix(text)
-		if err != nil {
-			var a netip.Addr
-			if a, err = netip.ParseAddr(text); err == nil {
-				pr = netip.PrefixFrom(a, a.BitLen())
-				c.bareIPs[a] = true
-			}
-		}
-		if err != nil || pr.Addr().Zone() != "" || pr.Addr().Is4In6() {
-			p.complain(at, text, errors.New("not an IP address"))
-			return
-		}
-		if slices.ContainsFunc(c.IPs, func(o netip.Prefix) bool { return o.Addr().Is4() == pr.Addr().Is4() }) {
-			p.complain(at, text, errors.New("second address of its family"))
-			return
-		}
-		c.IPs = append(c.IPs, pr)
-		c.ipPaths = append(c.ipPaths, at)
-	})
 }
 
 // bandwidth reads the capability argument bandwidth: rates in bits a second, and
@@ -162,32 +134,4 @@ func (c *Config) checkCapabilities(m modes.Mode) []error {
 		cannot("ipMasqNetwork", c.MasqueradeExceptions[0].String(), "WinNAT translates all that leaves the node, without exceptions")
 	}
 	return bad
-}
-
-// asked is the lease of a pod whose addresses the runtime chose (capability ips)
-// and nobody else gives; nil leaves the choice to HNS.
-func (r *run) asked() *ipam.Lease {
-	if r.hasIPAM() || len(r.Config.IPs) == 0 {
-		return nil
-	}
-	l := &ipam.Lease{}
-	for _, p := range r.Config.IPs {
-		if s, ok := r.Network.SubnetOf(p.Addr()); ok && r.Config.bareIPs[p.Addr()] {
-			p = netip.PrefixFrom(p.Addr(), s.Prefix.Bits())
-		}
-		l.Addresses = append(l.Addresses, ipam.Address{Prefix: p})
-	}
-	return l
-}
-
-// checkAsked finds addresses that the runtime asked for and IPAM did not give.
-func (c *Config) checkAsked(got []netip.Addr) error {
-	var bad []error
-	for i, p := range c.IPs {
-		if !slices.Contains(got, p.Addr()) {
-			bad = append(bad, &hns.FieldError{Path: c.ipPaths[i], Value: p.Addr().String(),
-				Reason: fmt.Sprintf("is not what the pod has got: %v", got)})
-		}
-	}
-	return c.invalid(bad)
 }

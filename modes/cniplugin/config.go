@@ -76,7 +76,8 @@ type Config struct {
 	EgressRate uint64
 	// MAC is the capability argument mac; zero leaves the MAC address to the mode.
 	MAC hns.MAC
-	// IPs is the capability argument ips. One without a length has that of its
+	// IPs is the capability argument ips and, where HNS gives the addresses, what
+	// args.cni.ips and CNI_ARGS ask for. One without a length has that of its
 	// address.
 	IPs []netip.Prefix
 	// Timeout of a verb, a second at least. A failed ADD may take up to twice 15
@@ -95,6 +96,8 @@ type Config struct {
 	// there is for the IPAM plugin alone.
 	ipRanges json.RawMessage
 	forIPAM  []string
+	// args is the key args, as it stood.
+	args json.RawMessage
 	// bareIPs are those of IPs that came without a length.
 	bareIPs map[netip.Addr]bool
 	// policyPaths, gatewayPaths and ipPaths are where Policies, Gateways and IPs
@@ -120,6 +123,7 @@ type wireConfig struct {
 	IPMasqNetworks json.RawMessage `json:"ipMasqNetworks"`
 	LoopbackDSR    json.RawMessage `json:"loopbackDSR"`
 	RuntimeConfig  json.RawMessage `json:"runtimeConfig"`
+	Args           json.RawMessage `json:"args"`
 	Mode           json.RawMessage `json:"mode"`
 	HNSNetwork     json.RawMessage `json:"hnsNetwork"`
 	// Of upstream plugins once: policies of schema 2, without names.
@@ -172,6 +176,7 @@ func ParseConfig(stdin []byte) (*Config, error) {
 	p.optionalFlags(c, w.OptionalFlags)
 	c.HNSNetwork = p.hnsNetwork(c, w)
 	p.routes(c, "additionalRoutes", w.AdditionalRoutes)
+	c.args = w.Args
 	p.runtime(w.RuntimeConfig, c)
 	if err := c.invalid(append([]error{c.ipamErr, c.otherErr}, p.bad...)); err != nil {
 		return nil, err

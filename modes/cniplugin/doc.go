@@ -84,7 +84,9 @@
 // mac; ips, which IPAM must give or, without IPAM, HNS; ipRanges if there is an
 // IPAM plugin to serve them; and of bandwidth the egress rate, for HNS limits
 // what leaves a pod and nothing else. What the runtime passes of any other is an
-// error, since the pod would run without it.
+// error, since the pod would run without it. The older ways to ask for addresses,
+// args.cni.ips and IP in CNI_ARGS, an IPAM plugin gets as they come, and without
+// one they count as ips does.
 //
 // Policies are those of HNS schema 2, or of v1, which are flat: OutBoundNAT,
 // ROUTE or SDNROUTE, PA and NAT are converted, others refused. Host bits of

@@ -28,6 +28,7 @@ var confKeys = []string{
 	"runtimeConfig", "runtimeConfig.dns", "runtimeConfig.dns.servers", "runtimeConfig.dns.searches", "runtimeConfig.dns.options",
 	"runtimeConfig.portMappings", "runtimeConfig.portMappings[].hostPort", "runtimeConfig.portMappings[].containerPort",
 	"runtimeConfig.portMappings[].protocol", "runtimeConfig.portMappings[].hostIP",
+	"args", "args.cni", "args.cni.ips",
 	"runtimeConfig.ips", "runtimeConfig.ipRanges", "runtimeConfig.mac", "runtimeConfig.bandwidth",
 	"timeout", "stateDir", "logFile", "logLevel", "cni.dev/valid-attachments", "cni.dev/attachments",
 }

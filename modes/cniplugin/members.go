@@ -77,7 +77,7 @@ func wireNames() map[string]string {
 // runtimeNames are the members that a runtime puts into the configuration, in
 // their exact spelling, whatever a file had already: OpenShift's bootstrapper
 // wrote all keys in capitals, and libcni adds cniVersion and name.
-var runtimeNames = []string{"cniVersion", "name", "prevResult", "runtimeConfig", keyAttachments, keyOldAttachments}
+var runtimeNames = []string{"cniVersion", "name", "prevResult", "runtimeConfig", "args", keyAttachments, keyOldAttachments}
 
 // decodeOnce decodes a configuration that w could be decoded from once more if
 // a name of ours is in it twice, with its exact spelling alone, and returns the

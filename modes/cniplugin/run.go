@@ -39,7 +39,10 @@ func (p *Plugin) precheck(args *skel.CmdArgs, c *Config) error {
 		return &Error{Code: codeInvalidEnvironment, Err: fmt.Errorf("runtime: %w",
 			&hns.FieldError{Path: "CNI_IFNAME", Value: args.IfName, Reason: err.Error()})}
 	}
-	return p.checkConfig(c)
+	if err := p.checkConfig(c); err != nil {
+		return err
+	}
+	return p.addWishes(c, args.Args)
 }
 
 // forConfig returns the plugin with the mode that it has for this configuration:

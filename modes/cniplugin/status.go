@@ -31,6 +31,9 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if err := p.checkConfig(c); err != nil {
 		return err
 	}
+	if err := p.addWishes(c, ""); err != nil {
+		return err
+	}
 	log, closeLog, err := openLog(c)
 	if err != nil {
 		return invalidConfig(err)
