@@ -222,6 +222,14 @@ func TestBadCapabilities(t *testing.T) {
 		{`"bandwidth": {"egressRate": 7, "unshapedSubnets": ["10.0.0.0/8"]}`, []string{"runtimeConfig.bandwidth.unshapedSubnets"}, "as a whole"},
 		{`"bandwidth": [1]`, []string{"runtimeConfig.bandwidth"}, "array"},
 		{`"ips": "10.50.3.7"`, []string{"runtimeConfig.ips"}, "string"},
+		{`"ips": [` + strings.Repeat(`"10.50.3.7",`, 16) + `"10.50.3.7"]`, []string{"runtimeConfig.ips"}, `"17": more than 16`},
+		{`"dns": {"servers": ["10.96.0.10"], "search": ["svc.test"], "Nameservers": ["10.96.0.11"]}`,
+			[]string{"runtimeConfig.dns.Nameservers", "runtimeConfig.dns.search"}, "not one of servers, searches, options, domain"},
+		{`"ipRanges": [[{"subnet": "10.50.3.0/24"}], [], [{"subnet": "10.50.3.0/24"}]]`, []string{"runtimeConfig.ipRanges"}, `"3": more than 2 sets`},
+		{`"ipRanges": [[], [` + strings.Repeat(`{"subnet": "10.50.3.0/24"},`, 256) + `{"subnet": "10.50.3.0/24"}]]`,
+			[]string{"runtimeConfig.ipRanges[1]"}, `"257": more than 256 ranges`},
+		{`"ipRanges": [{"subnet": "10.50.3.0/24"}]`, []string{"runtimeConfig.ipRanges[0]"}, "object"},
+		{`"ipRanges": [["10.50.3.0/24", null]]`, []string{"runtimeConfig.ipRanges[0][0]", "runtimeConfig.ipRanges[0][1]"}, "not a range"},
 		{`"aliases": ["web"]`, []string{"runtimeConfig.aliases"}, "does not serve"},
 		{`"portMappings": [{"hostPort": 80, "containerPort": 80, "protocol": "sctp"}]`, []string{"runtimeConfig.portMappings[0].protocol"}, "tcp and udp"},
 	}
@@ -229,7 +237,7 @@ func TestBadCapabilities(t *testing.T) {
 		n := newBridge(t, nil)
 		_, err := n.pod("sbx-01").add(`"runtimeConfig": {` + tt.runtime + `}`)
 		if diff := cmp.Diff(tt.paths, paths(err)); diff != "" || codeOf(err) != 7 || !strings.Contains(err.Error(), tt.text) {
-			t.Errorf("%s: code %d, %v, paths (-want +got):\n%s", tt.runtime, codeOf(err), err, diff)
+			t.Errorf("%.80s: code %d, %v, paths (-want +got):\n%s", tt.runtime, codeOf(err), err, diff)
 		}
 		if got := n.state(); len(got) > 0 {
 			t.Errorf("%s: left %v", tt.runtime, got)

@@ -180,8 +180,11 @@ func (p *configParser) runtime(raw json.RawMessage, c *Config) {
 		case "portmappings":
 			c.PortMappings = p.portMappings(path, v)
 		case "dns":
-			c.DNS = preferDNS(p.dns(path, dnsNames{"servers", "searches"}, v), c.DNS)
+			names := dnsNames{"servers", "searches"}
+			p.only(path, v, names.servers, names.searches, "options", "domain")
+			c.DNS = preferDNS(p.dns(path, names, v), c.DNS)
 		case "ipranges":
+			p.ipRanges(path, v)
 			c.ipRanges = v
 			c.forIPAM = append(c.forIPAM, name)
 		case "ips":
@@ -192,6 +195,19 @@ func (p *configParser) runtime(raw json.RawMessage, c *Config) {
 			p.bandwidth(c, path, v)
 		default:
 			p.complain(path, shorten(v), errors.New("this plugin does not serve the capability"))
+		}
+	}
+}
+
+// only complains of members of an object that are none of these.
+func (p *configParser) only(path string, raw json.RawMessage, names ...string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return // complained of by who reads it
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.ContainsFunc(names, func(n string) bool { return fold(n) == fold(name) }) {
+			p.complain(path+"."+name, shorten(members[name]), fmt.Errorf("not one of %s", strings.Join(names, ", ")))
 		}
 	}
 }

@@ -20,7 +20,49 @@ import (
 
 // ips reads a list of wishes.
 func (p *configParser) ips(c *Config, path string, raw json.RawMessage) {
-	p.texts(path, raw, func(at, text string) { p.ip(c, at, text) })
+	if p.atMost(path, raw, mostWishes, "addresses to ask for; an endpoint has one of each family") {
+		p.texts(path, raw, func(at, text string) { p.ip(c, at, text) })
+	}
+}
+
+const (
+	// mostWishes is how many addresses may be asked for in one way, those that are
+	// there twice included.
+	mostWishes = 16
+	// mostSets is the number of families: IPAM gives an address from each set of
+	// ranges, and an endpoint has one of each family.
+	mostSets = 2
+	// mostRanges is how many ranges a set may have.
+	mostRanges = 256
+)
+
+// ipRanges reads the shape of the capability argument ipRanges (CNI conventions):
+// a list of sets, each a list of ranges. What a range says is for IPAM.
+func (p *configParser) ipRanges(path string, raw json.RawMessage) {
+	if !p.atMost(path, raw, mostSets, "sets of ranges; an endpoint has one address of each family, and each set gives one") {
+		return
+	}
+	p.list(path, raw, func(at string, set json.RawMessage) {
+		if p.atMost(at, set, mostRanges, "ranges") {
+			p.list(at, set, func(at string, r json.RawMessage) {
+				if present(r) == nil {
+					p.complain(at, "null", errors.New("not a range"))
+				} else {
+					p.object(at, r)
+				}
+			})
+		}
+	})
+}
+
+// atMost complains of a list that has more elements, and of nothing else.
+func (p *configParser) atMost(path string, raw json.RawMessage, most int, of string) bool {
+	var elements []json.RawMessage
+	if json.Unmarshal(raw, &elements) != nil || len(elements) <= most {
+		return true
+	}
+	p.complain(path, fmt.Sprint(len(elements)), fmt.Errorf("more than %d %s", most, of))
+	return false
 }
 
 // ip reads an address, with or without a length; at most one of each family.
