@@ -23,7 +23,7 @@ const undoTimeout = 15 * time.Second
 // Add is the verb ADD. It returns the result in the latest version; [Plugin.Main]
 // converts it. Repeated, it returns the same result for the endpoint that is
 // there, provided that the address belongs to this interface and the endpoint has
-// all that the configuration wants of it; else the error is code 7, with a
+// all that the configuration wants of it; else the error is code 102, or 7 with a
 // [*CheckError] if it lacks something. In a chain, what
 // the plugins before have made (prevResult) stands before it in the result.
 func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (res *types100.Result, err error) {
@@ -180,8 +180,7 @@ func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 	}
 	if a.hasIPAM() {
 		if err := a.checkLease(ctx, a.lease); err != nil {
-			return fmt.Errorf("endpoint %q %s is there, but interface %s has no lease for it; it may belong to another interface of the sandbox: %w",
-				e.Name, e.ID, a.IfName, err)
+			return a.notOurs(e, err)
 		}
 	}
 	if err := a.Config.checkAsked(addressesOf(a.lease)); err != nil {
@@ -197,6 +196,17 @@ func (a *adding) adopt(ctx context.Context, e *hns.Endpoint) error {
 		_, err = a.takeNote()
 	}
 	return err
+}
+
+// notOurs refuses an endpoint that is there, since IPAM says that its addresses
+// are not the interface's, or did not answer.
+func (a *adding) notOurs(e *hns.Endpoint, err error) error {
+	refused := fmt.Errorf("endpoint %q %s is there, but interface %s has no lease for it; it may belong to another interface of the sandbox: %w",
+		e.Name, e.ID, a.IfName, err)
+	if unanswered(err) {
+		return refused
+	}
+	return &Error{Code: CodeConflict, Err: refused}
 }
 
 // compare refuses an endpoint that lacks what the configuration wants of it, as

@@ -163,7 +163,7 @@ func TestCheckWithoutAnswer(t *testing.T) {
 	if err := n.plugin.Check(ctx, args); codeOf(err) != types.ErrTryAgainLater || !errors.Is(err, ipam.ErrOutcomeUnknown) {
 		t.Errorf("IPAM killed: code %d, %v; want 11 and ErrOutcomeUnknown", codeOf(err), err)
 	}
-	for code, want := range map[hns.Code]uint{hns.CodeAccessDenied: types.ErrInternal, hns.CodeManagerStopped: types.ErrTryAgainLater} {
+	for code, want := range map[hns.Code]uint{hns.CodeAccessDenied: cniplugin.CodeDenied, hns.CodeManagerStopped: types.ErrTryAgainLater} {
 		n.hns.Inject(emulator.Fault{Verb: hns.VerbList, Kind: hns.KindEndpoint, Code: code})
 		err := n.plugin.Check(t.Context(), args)
 		var failed *cniplugin.CheckError

@@ -68,6 +68,31 @@
 // result has what the earlier plugins made and then its own. They must not have
 // made an interface of the same name.
 //
+// # Error codes
+//
+// Each error has one of these codes; [CNIError] gives it.
+//
+//	  1  cniVersion is none that the plugin speaks (in a process; else 7)
+//	  3  the sandbox's HNS namespace is gone
+//	  4  a CNI_ variable is wrong
+//	  5  a file or directory of the plugin's cannot be read or written
+//	  6  the configuration is no JSON
+//	  7  the configuration is wrong, by itself or for this network and this Windows
+//	 11  try again: HNS or its network is not there (yet), the sandbox is busy, the
+//	     time was up
+//	 50  STATUS: no ADD can be served now, even by a configuration that is right
+//	 51  STATUS: and pods that are there may suffer, says the IPAM plugin
+//	101  CHECK found differences ([CodeCheckFailed])
+//	102  what is there stands in the way ([CodeConflict])
+//	103  more rights are needed ([CodeDenied])
+//	104  this node cannot do it ([CodeUnsupported])
+//	105  there was no address ([CodeNoAddress])
+//	999  a program is at fault: a panic, a hook's or an IPAM's own error, a code
+//	     that HNS is not known to give
+//
+// The code of an IPAM plugin's error is passed on, and a hook can choose one with
+// [*Error]. Where clean-up fails too, the code is that of the first failure.
+//
 // # Keys of the configuration
 //
 // Besides CNI's own (cniVersion, name, type, ipam, dns, capabilities,

@@ -21,8 +21,7 @@ import (
 	"github.com/hnskit/hnskit/modes"
 )
 
-// Error codes of the CNI specification, section "Error", and one of our own:
-// 100 and above are the plugin's.
+// Error codes of the CNI specification, section "Error".
 const (
 	codeUnknownContainer   = types.ErrUnknownContainer            // 3
 	codeInvalidEnvironment = types.ErrInvalidEnvironmentVariables // 4
@@ -32,8 +31,25 @@ const (
 	codeTryAgain           = types.ErrTryAgainLater               // 11
 	codeNotAvailable       = 50                                   // of STATUS: no ADD can be served
 	codeLimited            = 51                                   // of STATUS: and pods that are there may suffer
+)
+
+// Error codes of our own: the specification leaves 100 and above to plugins.
+// None of them goes away by trying again alone.
+const (
 	// CodeCheckFailed is the code of a CHECK that found differences.
 	CodeCheckFailed = 101
+	// CodeConflict: something that is there stands in the way, and stays until
+	// somebody takes it away. It is another interface's endpoint of the name, an
+	// endpoint that is attached elsewhere or has the address, a port or a subnet that
+	// is taken, an object that HNS calls degraded.
+	CodeConflict = 102
+	// CodeDenied: HNS wants more rights than the plugin has.
+	CodeDenied = 103
+	// CodeUnsupported: this node cannot do it at all, whatever the configuration
+	// says: there is no HNS, or it lacks the call.
+	CodeUnsupported = 104
+	// CodeNoAddress: IPAM, or HNS, gave the pod no address.
+	CodeNoAddress = 105
 )
 
 // Error is a failure with the code it has at the edge of the process. The
@@ -51,7 +67,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CNIError returns err as the CNI specification writes errors: the code of an
 // [*Error], else that of a *types.Error (an IPAM plugin's), else one that
-// fits the cause, else 999. Nil stays nil. A text that is too long for an event
+// fits the cause, else 999; the package comment lists them. Nil stays nil. A text that is too long for an event
 // or a log line loses its middle: what was tried stands at its beginning, and why
 // it failed at its end.
 func CNIError(err error) *types.Error {
@@ -120,17 +136,34 @@ func code(err error, fromPlugin *types.Error) uint {
 		return fromPlugin.Code
 	case errors.As(err, &decoding):
 		return codeDecoding
-	case errors.Is(err, hns.ErrUnavailable), errors.Is(err, hns.ErrOutcomeUnknown), errors.Is(err, hns.ErrNotSent),
-		errors.Is(err, ipam.ErrOutcomeUnknown), errors.Is(err, modes.ErrNotReady), errors.Is(err, context.DeadlineExceeded):
+	case isAny(err, hns.ErrUnavailable, hns.ErrOutcomeUnknown, hns.ErrNotSent, ipam.ErrOutcomeUnknown, modes.ErrNotReady,
+		context.DeadlineExceeded, context.Canceled):
 		return codeTryAgain
-	case errors.As(err, &failed) && failed.Kind == hns.KindNamespace && errors.Is(failed, hns.ErrNotFound):
-		return codeUnknownContainer // the namespace is the sandbox
+	case errors.As(err, &failed) && errors.Is(failed, hns.ErrNotFound):
+		if failed.Kind == hns.KindNamespace { // it is the sandbox
+			return codeUnknownContainer
+		}
+		return codeTryAgain // gone since it was looked for
 	case errors.As(err, &file):
 		return codeIO
-	case errors.As(err, &lacks), errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, hns.ErrInvalidPolicy), errors.Is(err, ipam.ErrPluginNotFound):
+	case errors.As(err, &lacks), errors.As(err, &config), hns.FieldErrors(err) != nil, errors.Is(err, ipam.ErrPluginNotFound):
 		return codeInvalidConfig
+	case isAny(err, hns.ErrExists, hns.ErrAddressInUse, hns.ErrOverlap, hns.ErrAttached, hns.ErrInUse, hns.ErrAmbiguous, hns.ErrDegraded):
+		return CodeConflict // before ErrInvalid, which an address in use is too
+	case isAny(err, hns.ErrInvalid, hns.ErrInvalidPolicy):
+		return codeInvalidConfig
+	case errors.Is(err, hns.ErrDenied):
+		return CodeDenied
+	case isAny(err, hns.ErrUnsupported, hns.ErrUnsupportedOS):
+		return CodeUnsupported
+	case errors.Is(err, ipam.ErrNoAddress):
+		return CodeNoAddress
 	}
 	return types.ErrInternal
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
 }
 
 // invalidConfig is a complaint about a value of the configuration.

@@ -68,8 +68,8 @@ func TestCodeOfIPAM(t *testing.T) {
 	n.hns.Inject(emulator.Fault{Verb: hns.VerbCreate, Kind: hns.KindEndpoint, Code: hns.CodeAccessDenied})
 	n.ipam.on("DEL", before(types.NewError(108, "store is locked", "")))
 	_, err := n.pod("sbx-02").add()
-	if codeOf(err) != types.ErrInternal || !errors.Is(err, hns.ErrDenied) || !strings.Contains(err.Error(), "store is locked") {
-		t.Errorf("code %d, %v; want 999, ErrDenied, and the failure of the release", codeOf(err), err)
+	if codeOf(err) != cniplugin.CodeDenied || !errors.Is(err, hns.ErrDenied) || !strings.Contains(err.Error(), "store is locked") {
+		t.Errorf("code %d, %v; want 103, ErrDenied, and the failure of the release", codeOf(err), err)
 	}
 }
 

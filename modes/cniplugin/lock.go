@@ -63,7 +63,7 @@ func lockSandbox(ctx context.Context, dir, containerID string, take func(path st
 	switch {
 	case errors.Is(err, filelock.ErrHeld):
 		return nil, nil, &Error{Code: codeTryAgain, Err: fmt.Errorf("sandbox %s %w: %w", containerID, ErrBusy, err)}
-	case errors.Is(err, context.DeadlineExceeded): // before anyone looked whether it is held
+	case isAny(err, context.DeadlineExceeded, context.Canceled): // before anyone looked whether it is held
 		return nil, nil, &Error{Code: codeTryAgain, Err: fmt.Errorf("lock of sandbox %s: the time was up: %w", containerID, err)}
 	case err != nil:
 		return nil, nil, &Error{Code: codeIO, Err: fmt.Errorf("lock of sandbox %s: %w", containerID, err)}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/utils"
 
 	"github.com/hnskit/hnskit/hns"
@@ -57,7 +58,8 @@ func (p *Plugin) forConfig(c *Config) (*Plugin, error) {
 	case p.Mode == "":
 		mode = c.Mode
 	case err != nil:
-		return nil, fmt.Errorf("plugin %q: mode %q: %w: %w", p.Name, p.Mode, err, hns.ErrUnsupported)
+		// The author's fault, not the configuration's.
+		return nil, &Error{Code: types.ErrInternal, Err: fmt.Errorf("plugin %q: mode %q: %w: %w", p.Name, p.Mode, err, hns.ErrUnsupported)}
 	case c.Mode == modes.L2Tunnel && mode == modes.L2Bridge:
 		mode = c.Mode
 	case c.Mode != "" && c.Mode != mode:

@@ -16,10 +16,12 @@ import (
 	"github.com/hnskit/hnskit/modes"
 )
 
-// Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served. It
-// asks whether the state directory can be written, and makes it, whether HNS answers and has the network, whether the configuration fits
-// the network, and the IPAM plugin. The error has code 50 if not, and 51 if the
-// IPAM plugin says that pods that are there may suffer too.
+// Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served. A
+// configuration that is wrong by itself is the error that ADD gives, of code 7.
+// Then it asks whether the state directory can be written, and makes it, whether
+// HNS answers and has the network, whether the configuration fits the network,
+// and the IPAM plugin. That error has code 50, and 51 if the IPAM plugin says
+// that pods that are there may suffer too.
 func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	c, err := ParseConfig(args.StdinData)
 	if err != nil {

@@ -137,7 +137,7 @@ func TestOpenFails(t *testing.T) {
 		code uint
 		text string
 	}{
-		"fails":  {func(*hns.Options) (*hns.Client, error) { return nil, hns.ErrUnsupportedOS }, 999, "Windows"},
+		"fails":  {func(*hns.Options) (*hns.Client, error) { return nil, hns.ErrUnsupportedOS }, 104, "Windows"},
 		"hangs":  {func(*hns.Options) (*hns.Client, error) { <-stuck; return nil, nil }, 11, "gave up after 1s"},
 		"panics": {func(*hns.Options) (*hns.Client, error) { panic("no such entry point") }, 999, "panic: no such entry point"},
 	} {

@@ -192,8 +192,9 @@ func (p *Plugin) takeDown(ctx context.Context, args *skel.CmdArgs, cfg *delegate
 	return scratch.Remove(key)
 }
 
-// Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served, code 50
-// if subnet.env is not there or the delegate is not ready. A delegate that is
+// Status is the verb STATUS (CNI 1.1.0): nil if an ADD could be served, code 7 for
+// a configuration that is wrong, by itself or with this subnet.env, code 50 if
+// subnet.env cannot be read or the delegate is not ready. A delegate that is
 // executed is asked too; one that does not know the verb counts as ready.
 func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) error {
 	cfg, err := parse(args.StdinData)
