@@ -105,8 +105,9 @@
 // ignoring case; one that is there in two spellings is an error, and for DEL, and
 // of what the runtime puts in, the exact one counts. Other keys are left alone.
 //
-// Capabilities: portMappings, for TCP and UDP, in all modes but Transparent; dns;
-// mac; ips, which IPAM must give or, without IPAM, HNS; ipRanges if there is an
+// Capabilities: portMappings, for TCP and UDP, in all modes but Transparent, where
+// a hostIP of 0.0.0.0 or :: is as good as none and opens the port in every family
+// that the pod has; dns; mac; ips, which IPAM must give or, without IPAM, HNS; ipRanges if there is an
 // IPAM plugin to serve them; and of bandwidth the egress rate, for HNS limits
 // what leaves a pod and nothing else. What the runtime passes of any other is an
 // error, since the pod would run without it. The older ways to ask for addresses,

@@ -16,7 +16,9 @@ type PortMapping struct {
 	HostPort, ContainerPort uint16
 	// Protocol is the IP protocol number: 6 for TCP, 17 for UDP.
 	Protocol uint32
-	// HostIP narrows the mapping to one address of the node; none means all.
+	// HostIP narrows the mapping to one address of the node; none means all, of
+	// IPv6 too if the pod has it. 0.0.0.0 and :: are none: runtimes write either for
+	// "all", so 0.0.0.0 opens IPv6 as well.
 	HostIP netip.Addr
 
 	path string // in the configuration

@@ -80,6 +80,8 @@ func TestPortPolicies(t *testing.T) {
 		{"L2Bridge at one address", newBridge, "192.0.2.10", []string{v4 + `,"VIP":"192.0.2.10"}}`}},
 		{"Overlay", newOverlay, "", []string{v4 + `}}`, provider}},
 		{"dual stack", dual, "", []string{v4 + `}}`, v6 + `,"Flags":2}}`}},
+		{"dual stack, all of IPv4 is all", dual, "0.0.0.0", []string{v4 + `}}`, v6 + `,"Flags":2}}`}},
+		{"dual stack, all of IPv6 is all", dual, "::", []string{v4 + `}}`, v6 + `,"Flags":2}}`}},
 		{"dual stack, IPv4 alone", dual, "192.0.2.10", []string{v4 + `,"VIP":"192.0.2.10"}}`}},
 		{"dual stack, IPv6 alone", dual, "2001:db8::10", []string{v6 + `,"VIP":"2001:db8::10","Flags":2}}`}},
 	}
