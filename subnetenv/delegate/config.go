@@ -27,7 +27,10 @@ const (
 )
 
 // Config is a CNI configuration of type flannel, as a runtime hands it to the
-// plugin. Member names are matched ignoring case.
+// plugin. Member names are matched ignoring case. A name that is there in two
+// spellings is refused, unless one of them is a runtime's: libcni adds cniVersion
+// and name to what a file may have as CniVersion and Name, and those it added
+// count.
 type Config struct {
 	Name       string // of the network, and so of the HNS network
 	CNIVersion string // empty if missing
@@ -69,7 +72,7 @@ func Parse(stdin []byte) (*Config, error) {
 	if err := checkSyntax(stdin); err != nil {
 		return nil, err
 	}
-	o, err := decodeObject("", stdin)
+	o, err := decodeObject("", stdin, runtimeNames...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +112,9 @@ func Parse(stdin []byte) (*Config, error) {
 	}
 	return c, nil
 }
+
+// runtimeNames are the members that a runtime sets, in its spelling.
+var runtimeNames = []string{"cniVersion", "name", "prevResult", "runtimeConfig", "args", "cni.dev/valid-attachments"}
 
 // checkForm checks what a Config that was not parsed may lack: a name that can be
 // a file's, and members that are JSON.

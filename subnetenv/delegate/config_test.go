@@ -124,3 +124,30 @@ func TestFieldErrorIsShort(t *testing.T) {
 		t.Errorf("error of %d bytes", len(err.Error()))
 	}
 }
+
+// libcni adds its members beside those of a file that spells them otherwise:
+// OpenShift's bootstrapper wrote all names with a capital. Its own count, as they do
+// for Go's decoder in what it writes, which has capitals first.
+func TestNamesOfTheRuntime(t *testing.T) {
+	const rest = `"type":"flannel","delegate":{"type":"win-bridge"}`
+	for _, conf := range []string{
+		`{"CniVersion":"0.2.0","Name":"pond","cniVersion":"1.0.0","name":"lake",` + rest + `}`,
+		`{"cniVersion":"1.0.0","name":"lake",` + rest + `,"CNIVersion":"0.2.0","NAME":"pond"}`,
+	} {
+		c, err := delegate.Parse([]byte(conf))
+		if err != nil || c.CNIVersion != "1.0.0" || c.Name != "lake" || len(c.Extra) > 0 {
+			t.Errorf("%s: %+v, %v", conf, c, err)
+		}
+	}
+	for conf, path := range map[string]string{
+		`{"cniVersion":"1.0.0","cniVersion":"0.2.0","name":"lake",` + rest + `}`: "cniVersion",
+		`{"CniVersion":"1.0.0","CNIVersion":"0.2.0","name":"lake",` + rest + `}`: "CNIVersion",
+		`{"name":"lake","subnetFile":"/a","SubnetFile":"/b",` + rest + `}`:       "SubnetFile",
+		`{"name":"lake","delegate":{"cniVersion":"1.0.0","CniVersion":"1.0.0"}}`: "delegate.CniVersion",
+	} {
+		var bad *delegate.FieldError
+		if _, err := delegate.Parse([]byte(conf)); !errors.As(err, &bad) || bad.Path != path {
+			t.Errorf("%s: %v, want a complaint of %s", conf, err, path)
+		}
+	}
+}

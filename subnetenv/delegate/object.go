@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,9 @@ type object map[string]json.RawMessage
 
 // decodeObject splits the members of raw, which is valid JSON. path is for
 // errors; empty at the top. A member that is there twice is an error: decoders do
-// not agree on which one counts.
-func decodeObject(path string, raw json.RawMessage) (object, error) {
+// not agree on which one counts. But of the spellings of a name that a runtime sets
+// its own, the exact one, does.
+func decodeObject(path string, raw json.RawMessage, ofRuntime ...string) (object, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
 		if path == "" {
@@ -35,7 +37,14 @@ func decodeObject(path string, raw json.RawMessage) (object, error) {
 			return nil, err
 		}
 		if other, _, ok := o.find(name); ok {
-			return nil, field(join(path, name), value, "is there twice (also as "+other+")")
+			switch {
+			case name != other && slices.Contains(ofRuntime, other):
+				continue
+			case name != other && slices.Contains(ofRuntime, name):
+				delete(o, other)
+			default:
+				return nil, field(join(path, name), value, "is there twice (also as "+other+")")
+			}
 		}
 		o[name] = value
 	}
