@@ -14,6 +14,8 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/hnskit/hnskit/internal/pluginexec"
 )
 
 // releaseTimeout bounds the release after a failed Allocate, whose own context
@@ -25,7 +27,8 @@ const releaseTimeout = 10 * time.Second
 // zero value is ready for use.
 //
 // The plugin gets the configuration byte for byte, but for a byte order mark,
-// which plugins cannot read. It is stopped when the context is done, and, on
+// which plugins cannot read. It is stopped when the context is done, when it writes
+// more than 1 MiB to standard output, and, on
 // Windows and Linux, when this process ends: a plugin that outlived a killed caller
 // could take an address after the DEL that follows. What host-local leaves when it
 // is stopped between making and writing a lease, GC removes. An error the plugin
@@ -34,9 +37,9 @@ type Delegated struct {
 	// Exec finds and runs plugins; nil runs them as processes. It must be safe
 	// for concurrent use.
 	Exec invoke.Exec
-	// Stderr, if not nil, gets what plugins write to standard error, each call's
-	// in one Write, possibly from several goroutines at once. It is ignored when
-	// Exec is given.
+	// Stderr, if not nil, gets what plugins write to standard error, the first 64 KiB
+	// of each call in one Write, possibly from several goroutines at once. It is
+	// ignored when Exec is given.
 	Stderr io.Writer
 }
 
@@ -138,7 +141,7 @@ func (d *Delegated) prepare(ctx context.Context, verb string, req Request) (*cal
 		Path:          strings.Join(req.PluginPath, string(os.PathListSeparator)),
 	}}
 	if c.Exec == nil {
-		c.Exec = &process{stderr: d.Stderr}
+		c.Exec = &pluginexec.Exec{Stderr: d.Stderr}
 	}
 	var err error
 	if c.typ, err = PluginType(req.Config); err != nil {
@@ -169,6 +172,8 @@ func (c *call) failed(ctx context.Context, err error) error {
 	var exit *exec.ExitError
 	if cause := context.Cause(ctx); cause != nil {
 		err = fmt.Errorf("%w: stopped: %w: %w", ErrOutcomeUnknown, cause, err)
+	} else if errors.Is(err, pluginexec.ErrTooMuch) {
+		err = fmt.Errorf("%w: stopped: %w", ErrOutcomeUnknown, err)
 	} else if errors.As(err, &exit) && !errors.As(err, &printed) {
 		err = fmt.Errorf("%w: it broke off: %w", ErrOutcomeUnknown, err)
 	}

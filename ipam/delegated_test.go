@@ -175,6 +175,28 @@ func TestHungPluginIsStopped(t *testing.T) {
 	}
 }
 
+// TestPluginThatFloods: what it writes to standard output is no result, and it is
+// stopped; of what it writes to standard error the begin is passed on.
+func TestPluginThatFloods(t *testing.T) {
+	s := newStage(t)
+	req := s.request("1.0.0", map[string]behaviour{"ADD": {Stdout: goodResult, Flood: "stdout"}, "DEL": {Flood: "stderr"}})
+	var stderr bytes.Buffer
+	d := &ipam.Delegated{Stderr: &stderr}
+	lease, err := d.Allocate(t.Context(), req)
+	if lease != nil || !errors.Is(err, ipam.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "more than 1048576 bytes") || len(err.Error()) > 2000 {
+		t.Errorf("%v, %.2000v; want ErrOutcomeUnknown and the bound", lease, err)
+	}
+	if err := d.Release(t.Context(), req); err != nil {
+		t.Error(err)
+	}
+	if got := stderr.String(); len(got) > 66<<10 || !strings.HasPrefix(got, "xxx") || !strings.HasSuffix(got, "65536 bytes left out\n") {
+		t.Errorf("%d bytes of standard error, ending %q", len(got), got[max(0, len(got)-80):])
+	}
+	if got := s.verbs(); got != "ADD DEL" {
+		t.Errorf("plugin heard %q", got)
+	}
+}
+
 // TestPluginMayLeaveAProcess: a plugin that has answered is done, whatever holds
 // its output open (the dhcp plugin's daemon may).
 func TestPluginMayLeaveAProcess(t *testing.T) {

@@ -93,8 +93,8 @@ var (
 	// names.
 	ErrPluginNotFound = errors.New("IPAM plugin not found")
 
-	// ErrOutcomeUnknown is matched if a plugin was stopped at the deadline, or broke
-	// off without the error a plugin has to print. It may have reserved an address,
+	// ErrOutcomeUnknown is matched if a plugin was stopped, at the deadline or since
+	// it wrote without end, or broke off without the error a plugin has to print. It may have reserved an address,
 	// or it may have been about to find that the interface has one already. So nothing is released: releasing could take the
 	// address of a running pod. Whoever knows that there was no lease before, or
 	// the runtime's DEL after the failed ADD, gives it back.

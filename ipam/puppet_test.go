@@ -29,6 +29,8 @@ type behaviour struct {
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 	Exit   int    `json:"exit,omitempty"`
+	// Flood: write to this stream, "stdout" or "stderr", without end or for 128 KiB.
+	Flood string `json:"flood,omitempty"`
 	// Hang: wait until the test is over.
 	Hang bool `json:"hang,omitempty"`
 	// Child: leave a process behind that holds the output open until the test is
@@ -71,6 +73,7 @@ func puppet() int {
 	do := conf.Puppet[h.Verb]
 	fmt.Print(do.Stdout)
 	fmt.Fprint(os.Stderr, do.Stderr)
+	flood(do.Flood)
 	if do.Child {
 		child := exec.Command(os.Args[0], running)
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
@@ -82,6 +85,20 @@ func puppet() int {
 		waitUntilGone(running)
 	}
 	return do.Exit
+}
+
+func flood(stream string) {
+	line := strings.Repeat("x", 1023) + "\n"
+	switch stream {
+	case "stdout":
+		for {
+			_, _ = os.Stdout.WriteString(line) // whether anybody reads it or not
+		}
+	case "stderr":
+		for range 128 {
+			_, _ = os.Stderr.WriteString(line)
+		}
+	}
 }
 
 func waitUntilGone(file string) {

@@ -1,9 +1,10 @@
 // Package boundchild runs a program that does not outlive this process.
 //
-// A CNI plugin is killed when its runtime loses patience. The IPAM plugin that it
-// runs would go on, and might take an address after the runtime's DEL, which nobody
-// then gives back. Ended with its caller it has done its work before that DEL, or
-// never does; what it was in the middle of, the DEL finds.
+// A CNI plugin is killed when its runtime loses patience. The IPAM plugin, or the
+// delegate, that it runs would go on, and might take an address after the
+// runtime's DEL, which nobody then gives back. Ended with its caller it has done
+// its work before that DEL, or never does; what it was in the middle of, the DEL
+// finds.
 package boundchild
 
 import "os/exec"

@@ -1,11 +1,13 @@
 package flannel_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 	"github.com/hnskit/hnskit/internal/toolbuild"
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/cniplugin"
+	"github.com/hnskit/hnskit/modes/cniplugin/flannel"
 )
 
 // A delegate that is executed gets the environment of the call and the
@@ -114,7 +117,8 @@ func TestDelegateThatIsNowhere(t *testing.T) {
 
 // The test binary is a delegate when it is started under one of these names:
 // win-bridge is the plugin of this module, with its HNS in a file; stuck hangs, and
-// leaves a process that holds its output open; noisy writes to standard error.
+// leaves a process that holds its output open; noisy writes to standard error;
+// caller calls the test and hangs. Under the name flannel it is the meta-plugin.
 func TestMain(m *testing.M) {
 	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
 	case "win-bridge":
@@ -137,6 +141,14 @@ func TestMain(m *testing.M) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
+	case "flannel":
+		(&flannel.Plugin{StateDir: os.Getenv(stateVar)}).Main()
+	case "caller":
+		conn, err := net.Dial("tcp", os.Getenv(testVar))
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.Copy(io.Discard, conn) // until the test is over
 	case "noisy":
 		fmt.Fprintln(os.Stderr, "hello from the delegate")
 		conf, _ := io.ReadAll(os.Stdin)
@@ -152,6 +164,7 @@ func TestMain(m *testing.M) {
 const (
 	stateVar = "HNSKIT_TEST_STATE"
 	hnsVar   = "HNSKIT_TEST_HNS"
+	testVar  = "HNSKIT_TEST_ADDRESS"
 )
 
 // installed puts the test binary into the node's directory under names, and returns
@@ -229,6 +242,48 @@ func TestExecutedDelegateHangs(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"file sbx-01@cbr0@eth0.json"}, n.state()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A meta-plugin that is killed takes its delegate along: what that did after the
+// DEL that follows nobody would take back.
+func TestExecutedDelegateEndsWithItsCaller(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "windows" {
+		t.Skip("this system cannot")
+	}
+	n := newNode(t)
+	dir := n.installed("flannel", "caller")
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := listener.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	args := n.pod("sbx-01", `"delegate": {"type": "caller"}`)
+	cmd := exec.Command(filepath.Join(dir, "flannel"))
+	cmd.Stdin = bytes.NewReader(args.StdinData)
+	cmd.Env = append(os.Environ(), "CNI_COMMAND=ADD", "CNI_CONTAINERID="+args.ContainerID, "CNI_IFNAME=eth0", "CNI_NETNS="+args.Netns,
+		"CNI_PATH="+dir, stateVar+"="+n.plugin.StateDir, testVar+"="+listener.Addr().String())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was killed
+	ended := make(chan error, 1)
+	go func() { _, err := io.Copy(io.Discard, conn); ended <- err }()
+	select {
+	case <-ended: // whether it said goodbye or not
+	case <-time.After(time.Minute):
+		t.Error("the delegate runs on without its caller")
 	}
 }
 

@@ -14,7 +14,9 @@
 // its own: so it does not matter whether the delegate runs here or as a process.
 // A verb has a deadline, the delegate's "timeout" if it has one, else
 // cniplugin.DefaultTimeout; a delegate that runs as a process is killed then, and
-// the scratch file stays for DEL.
+// the scratch file stays for DEL. It is killed, too, when it writes more than 1 MiB
+// to standard output, and, on Windows and Linux, when this process ends: what it
+// did after the DEL that follows nobody would take back.
 //
 // The keys timeout, stateDir, logFile and logLevel of package cniplugin may
 // stand at the top level, too; the delegate gets them unless it has its own.
@@ -35,6 +37,7 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/pluginexec"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes/cniplugin"
 	"github.com/hnskit/hnskit/subnetenv/delegate"
@@ -342,7 +345,7 @@ func (p *Plugin) exec() invoke.Exec {
 	if p.Exec != nil {
 		return p.Exec
 	}
-	return &process{}
+	return &pluginexec.Exec{}
 }
 
 func invokeArgs(verb string, args *skel.CmdArgs) *invoke.Args {

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package ipam
+package pluginexec
 
 import (
 	"errors"
