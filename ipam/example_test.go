@@ -252,3 +252,8 @@ func ExampleStale() {
 	fmt.Println(ipam.Stale(leases, []ipam.Attachment{{ContainerID: "sbx-01", IfName: "eth0"}}))
 	// Output: [{sbx-02 eth0}]
 }
+
+func ExampleReleaseConfig() {
+	fmt.Printf("%s\n", ipam.ReleaseConfig("lake", "1.0.0", ipam.HostLocalType, ""))
+	// Output: {"name":"lake","ipam":{"type":"host-local","subnet":"192.0.2.0/24"},"cniVersion":"1.0.0"}
+}

@@ -80,21 +80,6 @@ func storeOf(config []byte) (*store, error) {
 	return s, nil
 }
 
-// releaseConfig is the least that makes host-local release: leases go by
-// container and interface, in whichever range they are, so the ranges may be
-// broken, or missing where the runtime gives them. It wants one (RFC 5737).
-func (s *store) releaseConfig() []byte {
-	sub := object{{key: "type", value: quote(s.typ)}, {key: "subnet", value: quote("192.0.2.0/24")}}
-	if s.dataDir != "" {
-		sub = sub.with("dataDir", quote(s.dataDir))
-	}
-	conf := object{{key: "name", value: quote(s.network)}, {key: "ipam", value: sub.text()}}
-	if s.cniVersion != "" {
-		conf = conf.with("cniVersion", quote(s.cniVersion))
-	}
-	return conf.text()
-}
-
 // releaseStale releases what is not valid, as much as it can.
 func (d *Delegated) releaseStale(ctx context.Context, s *store, req Request, valid []Attachment) error {
 	leases, err := Leases(s.dataDir, s.network)
@@ -103,7 +88,7 @@ func (d *Delegated) releaseStale(ctx context.Context, s *store, req Request, val
 	}
 	var errs []error
 	for _, a := range Stale(leases, valid) {
-		del := Request{ContainerID: a.ContainerID, IfName: a.IfName, PluginPath: req.PluginPath, Config: s.releaseConfig()}
+		del := Request{ContainerID: a.ContainerID, IfName: a.IfName, PluginPath: req.PluginPath, Config: ReleaseConfig(s.network, s.cniVersion, s.typ, s.dataDir)}
 		if del.IfName == "" {
 			// host-local looks for a lease of the container alone if there is none of
 			// container and interface; those are gone by now.

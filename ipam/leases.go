@@ -113,3 +113,21 @@ func leaseFile(addr netip.Addr) string {
 	}
 	return addr.String()
 }
+
+// ReleaseConfig returns the least network configuration by which host-local
+// releases what an interface has: leases go by container and interface, in
+// whichever range they are, so the configuration's own ranges may be broken, or
+// missing where the runtime gives them. typ is ipam.type, a name of host-local;
+// empty texts are left out.
+func ReleaseConfig(network, cniVersion, typ, dataDir string) []byte {
+	// It wants some subnet (RFC 5737).
+	sub := object{{key: "type", value: quote(typ)}, {key: "subnet", value: quote("192.0.2.0/24")}}
+	if dataDir != "" {
+		sub = sub.with("dataDir", quote(dataDir))
+	}
+	conf := object{{key: "name", value: quote(network)}, {key: "ipam", value: sub.text()}}
+	if cniVersion != "" {
+		conf = conf.with("cniVersion", quote(cniVersion))
+	}
+	return conf.text()
+}

@@ -1,9 +1,7 @@
 package cniplugin
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -88,20 +86,10 @@ func (r *run) mayHaveLease() (bool, error) {
 // configuration that is broken, also to release by it; it then gets one with
 // what it needs for that.
 func (r *run) releaseConfig() []byte {
-	if !r.isHostLocal() || r.Config.checkIPAM() == nil {
-		return r.Config.Raw
+	c := r.Config
+	if !r.isHostLocal() || c.checkIPAM() == nil {
+		return c.Raw
 	}
-	conf := map[string]any{
-		"cniVersion": r.Config.CNIVersion, "name": r.Config.Name, "type": cmp.Or(r.Config.Type, r.p.Name),
-		// It wants some subnet; leases go by container and interface (RFC 5737).
-		"ipam": map[string]any{"type": r.Config.IPAMType, "subnet": "192.0.2.0/24"},
-	}
-	if dir, ok := dataDir(r.Config.IPAM); ok && dir != "" {
-		conf["ipam"].(map[string]any)["dataDir"] = dir
-	}
-	b, err := json.Marshal(conf)
-	if err != nil {
-		return r.Config.Raw
-	}
-	return b
+	dir, _ := dataDir(c.IPAM) // else the default
+	return ipam.ReleaseConfig(c.Name, c.CNIVersion, c.IPAMType, dir)
 }
