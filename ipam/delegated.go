@@ -28,11 +28,11 @@ const releaseTimeout = 10 * time.Second
 //
 // The plugin gets the configuration byte for byte, but for a byte order mark,
 // which plugins cannot read. It is stopped when the context is done, when it writes
-// more than 1 MiB to standard output, and, on
-// Windows and Linux, when this process ends: a plugin that outlived a killed caller
-// could take an address after the DEL that follows. What host-local leaves when it
-// is stopped between making and writing a lease, GC removes. An error the plugin
-// prints stays reachable as a [*types.Error] with errors.As.
+// more than 1 MiB to standard output, and, on Windows and Linux, when this process
+// ends: a plugin that outlived a killed caller could take an address after the DEL
+// that follows. What host-local leaves when it is stopped between making and
+// writing a lease, GC removes. An error the plugin prints stays reachable as a
+// [*types.Error] with errors.As.
 type Delegated struct {
 	// Exec finds and runs plugins; nil runs them as processes. It must be safe
 	// for concurrent use.
@@ -49,11 +49,13 @@ var (
 	_ StatusChecker    = (*Delegated)(nil)
 )
 
-// Allocate runs ADD. If the plugin itself fails nothing is released, since it has
-// cleaned up by then, and since host-local for one fails this way when the
-// interface has an address already. If it succeeds, but its result cannot be used
-// or has no address though it must (the error then matches [ErrNoAddress]),
-// Allocate runs DEL with the same configuration and arguments before it returns.
+// Allocate runs ADD. If the plugin itself fails nothing is released: host-local
+// for one fails when the interface has an address already, which may be that of a
+// running pod. Whoever knows that it is not calls Release, as the specification
+// wants, for the plugin may have failed after it took an address. If it succeeds,
+// but its result cannot be used or has no address though it must (the error then
+// matches [ErrNoAddress]), Allocate runs DEL with the same configuration and
+// arguments before it returns.
 func (d *Delegated) Allocate(ctx context.Context, req Request) (*Lease, error) {
 	call, err := d.prepare(ctx, "ADD", req)
 	if err != nil {

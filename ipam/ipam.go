@@ -15,9 +15,10 @@ import (
 // [GarbageCollector] and [StatusChecker].
 type IPAM interface {
 	// Allocate gives the interface its addresses, at least one unless the request
-	// says NoAddressOK. On failure it has
-	// kept nothing that it took itself: it releases before it returns. The
-	// exception is an error that matches ErrOutcomeUnknown.
+	// says NoAddressOK. On failure it has kept nothing that it took itself: it
+	// releases before it returns. The exceptions are an error that matches
+	// ErrOutcomeUnknown, and one that a plugin printed (*types.Error): a caller who
+	// knows that the interface had no lease before calls Release then.
 	Allocate(ctx context.Context, req Request) (*Lease, error)
 	// Release gives back whatever the interface has. Having nothing is no error.
 	Release(ctx context.Context, req Request) error

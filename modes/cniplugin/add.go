@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/hnskit/hnskit/hns"
@@ -135,8 +136,7 @@ func (a *adding) allocate(ctx context.Context) error {
 		lease, err = a.p.ipam().Allocate(ctx, a.ipamRequest(a.ipamConfig))
 		return err
 	})
-	var panicked *panicError
-	a.took = err == nil || errors.Is(err, ipam.ErrOutcomeUnknown) || errors.As(err, &panicked)
+	a.took = err == nil || mayHaveTaken(err)
 	if err == nil && lease == nil {
 		lease = &ipam.Lease{}
 	}
@@ -148,6 +148,16 @@ func (a *adding) allocate(ctx context.Context) error {
 	}
 	a.lease = lease
 	return nil
+}
+
+// mayHaveTaken reports whether an IPAM may keep a lease although it failed. A plugin
+// that ran and printed its error may have failed after it wrote one: whoever runs
+// it has to give that back (CNI specification, section 4, "Execution of delegated
+// plugins"). An IPAM of the author's promises to keep none.
+func mayHaveTaken(err error) bool {
+	var panicked *panicError
+	var printed *types.Error
+	return errors.Is(err, ipam.ErrOutcomeUnknown) || errors.As(err, &panicked) || errors.As(err, &printed)
 }
 
 // addressesOf returns the addresses of a lease.

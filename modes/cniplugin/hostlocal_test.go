@@ -166,3 +166,28 @@ func TestHostLocalAfterFailure(t *testing.T) {
 		t.Errorf("%v does not name the namespace", err)
 	}
 }
+
+// A lease of the interface without an endpoint, of a plugin that was killed between
+// the two: host-local refuses another, and the one that is there is given back, for
+// nobody has its address. The next ADD goes well without a DEL before it.
+func TestHostLocalAfterKilledADD(t *testing.T) {
+	h := newHostLocal(t)
+	p := h.pod("sbx-01")
+	if err := os.MkdirAll(filepath.Join(h.data, "lake"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for addr, owner := range map[string]string{"10.50.3.9": "sbx-01\r\neth0", "10.50.3.10": "sbx-02\r\neth0"} {
+		if err := os.WriteFile(filepath.Join(h.data, "lake", addr), []byte(owner), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.plugin.Add(t.Context(), h.args(t, p, "eth0")); err == nil || !strings.Contains(err.Error(), "duplicate") {
+		t.Errorf("error %v, want host-local's", err)
+	}
+	if diff := cmp.Diff([]string{"10.50.3.10 sbx-02 eth0"}, append(h.leases(t), h.state()...)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	if _, err := h.plugin.Add(t.Context(), h.args(t, p, "eth0")); err != nil {
+		t.Error(err)
+	}
+}

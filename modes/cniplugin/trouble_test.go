@@ -2,13 +2,16 @@ package cniplugin_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/ipam"
 )
 
 // HNS says "object already exists" although it made the endpoint
@@ -174,5 +177,49 @@ func TestLeaseIsGivenBackOnce(t *testing.T) {
 	}
 	if left := append(n.state(), n.noteFiles()...); len(left) > 0 {
 		t.Errorf("left %v", left)
+	}
+}
+
+// An IPAM plugin fails after it wrote the lease: ADD gives that back at once, for
+// nobody else may before a DEL comes (CNI specification, section 4), and reports
+// the first failure, also if the second step fails.
+func TestIPAMFailsAfterItTook(t *testing.T) {
+	full := types.NewError(107, "store is full", "after the lease was written")
+	n := newBridge(t, nil)
+	n.ipam.on("ADD", after(fmt.Errorf("lake-ipam ADD: %w", full)))
+	if _, err := n.pod("sbx-01").add(); codeOf(err) != 107 || !errors.Is(err, full) || errors.Is(err, hns.ErrLeftBehind) {
+		t.Errorf("code %d, %v; want 107 and the plugin's error alone", codeOf(err), err)
+	}
+	if diff := cmp.Diff([]string{"ADD sbx-01/eth0", "DEL sbx-01/eth0"}, n.ipam.asked()); diff != "" {
+		t.Errorf("IPAM (-want +got):\n%s", diff)
+	}
+	if left := append(n.state(), n.noteFiles()...); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+
+	n.ipam.on("ADD", after(full))
+	n.ipam.on("DEL", before(types.NewError(108, "store is locked", "")))
+	p := n.pod("sbx-02")
+	_, err := p.add()
+	if codeOf(err) != 107 || !errors.Is(err, full) || !errors.Is(err, hns.ErrLeftBehind) || !strings.Contains(err.Error(), "store is locked") {
+		t.Errorf("code %d, %v; want 107, the plugin's error, and what is left", codeOf(err), err)
+	}
+	p.mustDel()
+	if left := append(n.state(), n.noteFiles()...); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// What refuses before it runs anything is not asked to give back.
+func TestIPAMThatDidNotRun(t *testing.T) {
+	for _, err := range []error{ipam.ErrPluginNotFound, &ipam.ConfigError{Path: "ipam.x", Err: errBroken}, errBroken} {
+		n := newBridge(t, nil)
+		n.ipam.on("ADD", before(err))
+		if _, got := n.pod("sbx-01").add(); !errors.Is(got, err) {
+			t.Errorf("error %v, want %v", got, err)
+		}
+		if diff := cmp.Diff([]string{"ADD sbx-01/eth0"}, n.ipam.asked()); diff != "" {
+			t.Errorf("%v: IPAM (-want +got):\n%s", err, diff)
+		}
 	}
 }
