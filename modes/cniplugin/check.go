@@ -100,9 +100,6 @@ func (p *Plugin) Check(ctx context.Context, args *skel.CmdArgs) (err error) {
 
 // checkNote finds that the endpoint is another interface's.
 func (r *run) checkNote() error {
-	if r.isHostLocal() {
-		return nil // its lease tells
-	}
 	n, err := r.notes().load(r.ContainerID)
 	if err != nil || n == nil || n.IfName == r.IfName {
 		return err

@@ -198,18 +198,12 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 	}
 	twice := decodeOnce(stdin, &w)
 	c := &Config{CNIVersion: cmp.Or(w.CNIVersion, "0.1.0"), Name: w.Name,
-		IPAM: present(w.IPAM), PrevResult: present(w.PrevResult), Raw: bytes.TrimPrefix(stdin, []byte("\ufeff"))}
+		PrevResult: present(w.PrevResult), Raw: bytes.TrimPrefix(stdin, []byte("\ufeff"))}
 	if err := checkNetworkName(c.Name); err != nil {
 		return nil, nil, c.invalid([]error{err})
 	}
+	c.readIPAM(w.IPAM)
 	p := &configParser{}
-	var i struct {
-		Type string `json:"type"`
-	}
-	p.value("ipam", c.IPAM, &i)
-	c.IPAMType, c.ipamErr = i.Type, errlist.Join(p.bad...)
-
-	p = &configParser{}
 	p.value("type", w.Type, &c.Type)
 	c.StateDir, c.LogFile = p.absolute("stateDir", w.StateDir), p.absolute("logFile", w.LogFile)
 	c.Timeout = p.timeout(w.Timeout)
@@ -223,6 +217,17 @@ func parseBase(stdin []byte) (*Config, *wireConfig, error) {
 	}
 	c.otherErr = errlist.Join(append(p.bad, twice)...)
 	return c, &w, nil
+}
+
+// readIPAM reads the ipam object.
+func (c *Config) readIPAM(raw json.RawMessage) {
+	p := &configParser{}
+	var i struct {
+		Type string `json:"type"`
+	}
+	c.IPAM = present(raw)
+	p.value("ipam", c.IPAM, &i)
+	c.IPAMType, c.ipamErr = i.Type, errlist.Join(p.bad...)
 }
 
 // checkNetworkName wants what the CNI specification allows: names of files and

@@ -267,12 +267,13 @@ func TestDelPutsUpWithBadConfig(t *testing.T) {
 	}
 }
 
-// An ipam that cannot be read: the endpoint goes, and the runtime hears that a
-// lease may be left.
+// An ipam that cannot be read, and nothing tells which it was: the endpoint goes,
+// and the runtime hears that a lease may be left.
 func TestDelWithUnreadableIPAM(t *testing.T) {
 	n := newBridge(t, nil)
 	p := n.pod("sbx-01")
 	p.mustAdd()
+	n.notesWithoutIPAM()
 	n.plugin.IPAM = nil // as a plugin that runs an IPAM plugin
 	err := p.del(`"ipam": {"type": ["host-local"]}`)
 	if diff := cmp.Diff([]string{"ipam.type"}, paths(err)); diff != "" || codeOf(err) != types.ErrInvalidNetworkConfig {

@@ -14,7 +14,8 @@ import (
 // Del is the verb DEL. It needs the network's name and the container id, and
 // nothing else to be there or right: what is gone already is success. The
 // endpoint goes first and the lease last; if the endpoint could not be deleted
-// the lease stays, and a repeated DEL takes both.
+// the lease stays, and a repeated DEL takes both. The lease is given back to the
+// IPAM plugin that gave it, whichever the configuration names by now.
 func (p *Plugin) Del(ctx context.Context, args *skel.CmdArgs) (err error) {
 	c, _, err := parseBase(args.StdinData)
 	if err != nil {
@@ -52,18 +53,22 @@ func (r *run) takeDown(ctx context.Context, own func(context.Context, *hns.Endpo
 	if !knowsInterface {
 		return errHook
 	}
-	if r.Config.ipamErr != nil && r.p.IPAM == nil {
+	before, err := r.ofADD()
+	if err != nil {
+		return errlist.Join(errHook, err)
+	}
+	if before.Config.ipamErr != nil && r.p.IPAM == nil {
 		// No ADD takes such a configuration, but one before may have been right.
 		kept, err := r.mayHaveLease()
 		if !found && !kept && err == nil {
-			r.Log.Warn("no IPAM plugin was asked to give a lease back, and none is known", "error", r.Config.ipamErr)
+			r.Log.Warn("no IPAM plugin was asked to give a lease back, and none is known", "error", before.Config.ipamErr)
 			return errHook
 		}
 		// Whose lease it is cannot be known; the endpoint could go without.
 		errHook = errlist.Join(errHook, err)
-		return errlist.Join(errHook, r.Config.invalid([]error{r.Config.ipamErr}))
+		return errlist.Join(errHook, r.Config.invalid([]error{before.Config.ipamErr}))
 	}
-	if err := r.release(ctx, r.releaseConfig()); err != nil {
+	if err := r.giveBack(ctx, before); err != nil {
 		return errlist.Join(errHook, err)
 	}
 	return errlist.Join(errHook, r.dropNote())

@@ -27,9 +27,14 @@
 //
 // A sandbox has one interface on a network, since the endpoint is named after
 // these two. The ADD of a second one is refused, and the DEL that follows leaves
-// the first alone: host-local's lease tells whose the endpoint is, with any other
-// IPAM, and where HNS gives the addresses, a file in the state directory. If that
-// is lost the endpoint is taken for the interface's that asks.
+// the first alone: a note, which is a file in the state directory, tells whose the
+// endpoint is, and host-local's lease does. If both are lost the endpoint is taken
+// for the interface's that asks.
+//
+// The note has the ipam object of the ADD, too. So a lease goes back to the plugin
+// that gave it, whatever the configuration says by the time of the DEL. It does not
+// follow a change of the configuration's name: that is another network, and what
+// was made under the old name goes with a DEL, or a GC, by that name.
 //
 // # The network
 //

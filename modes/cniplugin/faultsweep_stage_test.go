@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -60,6 +61,7 @@ type stage struct {
 type saved struct {
 	hns *hns.Snapshot
 	dir string
+	was string // where the files were, as the notes have it
 }
 
 // newStage makes the node. Others on it are a pod on the same network, the
@@ -200,6 +202,9 @@ func (a *actor) look() *judge.Scene {
 	}
 	scene, err := judge.Look(p)
 	must(a.tb, err)
+	for path, text := range scene.Files { // notes name directories, and each node has its own
+		scene.Files[path] = strings.ReplaceAll(text, inJSON(a.tb, a.dir), "$dir")
+	}
 	return scene
 }
 
@@ -209,7 +214,7 @@ func (a *actor) save() saved {
 	must(a.tb, err)
 	dir := a.tb.TempDir()
 	must(a.tb, os.CopyFS(dir, os.DirFS(a.dir)))
-	return saved{s, dir}
+	return saved{s, dir, a.dir}
 }
 
 // enter sets the stage for a verb: the same node in another directory, in memory
@@ -220,6 +225,7 @@ func (st *stage) enter(t *testing.T, verb string, inFile bool) *actor {
 	n := &node{tb: t, network: st.network, dir: t.TempDir()}
 	must(t, os.CopyFS(n.dir, os.DirFS(from.dir)))
 	n.plugin = &cniplugin.Plugin{Name: st.pluginName, Mode: st.mode, StateDir: filepath.Join(n.dir, "state")}
+	n.moveNotes(from.was)
 	a := &actor{pod: &pod{n, sandbox, st.podNamespace}, stage: st, path: cmp.Or(st.tools, n.dir)}
 	if inFile {
 		a.store = filepath.Join(n.dir, "hns.json")
@@ -233,6 +239,22 @@ func (st *stage) enter(t *testing.T, verb string, inFile bool) *actor {
 	n.client = hns.New(n.hns, nil)
 	a.wire()
 	return a
+}
+
+// moveNotes writes into the notes where the files are now.
+func (n *node) moveNotes(was string) {
+	n.tb.Helper()
+	n.editNotes(func(text string) string {
+		return strings.ReplaceAll(text, inJSON(n.tb, was), inJSON(n.tb, n.dir))
+	})
+}
+
+// inJSON is a path as it stands in a text of JSON.
+func inJSON(tb testing.TB, path string) string {
+	tb.Helper()
+	b, err := json.Marshal(path)
+	must(tb, err)
+	return strings.Trim(string(b), `"`)
 }
 
 // calls returns what HNS and IPAM were asked.

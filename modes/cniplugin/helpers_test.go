@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -218,6 +220,30 @@ func (n *node) noteFiles() []string {
 		}
 	}
 	return out
+}
+
+// editNotes changes the text of each note.
+func (n *node) editNotes(edit func(string) string) {
+	n.tb.Helper()
+	found, err := filepath.Glob(filepath.Join(n.plugin.StateDir, "interfaces", "*", "*.json"))
+	if err != nil {
+		n.tb.Fatal(err)
+	}
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, []byte(edit(string(text))), 0o600)
+		}
+		if err != nil {
+			n.tb.Fatal(err)
+		}
+	}
+}
+
+// notesWithoutIPAM makes the notes those of versions that did not note IPAM.
+func (n *node) notesWithoutIPAM() {
+	ofIPAM := regexp.MustCompile(`,"ipam":.*`)
+	n.editNotes(func(text string) string { return ofIPAM.ReplaceAllString(text, "}") })
 }
 
 // codeOf returns the code that the runtime sees.

@@ -1,6 +1,8 @@
 package cniplugin
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,25 +14,30 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/atomicfile"
+	"github.com/hnskit/hnskit/internal/errlist"
 	"github.com/hnskit/hnskit/internal/privatedir"
 	"github.com/hnskit/hnskit/ipam"
 )
 
 // An endpoint is named after sandbox and network, so both interfaces of a
 // sandbox on one network would have the same. HNS has no member to note the
-// interface in that it is known to keep. host-local's lease has it, which is
-// taken before the endpoint is made and given back after it is gone. With any
-// other IPAM, and where HNS gives the address, a note does the same: a file in
-// the state directory, written before the lease is taken and removed after it is
-// given back. So there is no lease and no endpoint without its note, whenever a
-// plugin is killed; a note without either says nothing, and goes with the DEL
-// that the runtime owes or with GC.
+// interface in that it is known to keep. A note does it: a file in the state
+// directory, written before the lease is taken and removed after it is given back.
+// So there is no lease and no endpoint without its note, whenever a plugin is
+// killed; a note without either says nothing, and goes with the DEL that the
+// runtime owes or with GC. host-local's lease says the same, and goes before.
+//
+// The note also has the IPAM configuration of the ADD: the one of the DEL may name
+// another plugin, which has no lease of the interface.
 
 // note is what a note says.
 type note struct {
 	ContainerID string `json:"containerID"`
 	IfName      string `json:"ifName"`
 	Network     string `json:"network"`
+	// IPAM is the ipam object of the ADD, null if there was none. Notes of earlier
+	// versions have none.
+	IPAM json.RawMessage `json:"ipam,omitempty"`
 }
 
 // notes are those of one network.
@@ -134,37 +141,29 @@ func (r *run) isHostLocal() bool { return r.p.IPAM == nil && ipam.IsHostLocal(r.
 // interfaceOf returns which interface of this container the endpoint is; "" if
 // nothing tells: it was made by another plugin, or what told is lost.
 func (r *run) interfaceOf(e *hns.Endpoint) (string, error) {
-	if !r.isHostLocal() {
-		n, err := r.notes().load(r.ContainerID)
-		if err != nil || n == nil {
-			return "", err
-		}
-		return n.IfName, nil
-	}
-	dir, ok := r.leaseDir()
-	if !ok {
-		return "", nil
-	}
 	var errs []error
-	for _, a := range e.Addresses() {
-		l, ok, err := ipam.LeaseOf(dir, r.Config.Name, a)
-		errs = append(errs, err)
-		if ok && l.ContainerID == r.ContainerID && l.IfName != "" {
-			return l.IfName, nil
+	if dir, ok := r.leaseDir(); ok {
+		for _, a := range e.Addresses() {
+			l, ok, err := ipam.LeaseOf(dir, r.Config.Name, a)
+			errs = append(errs, err)
+			if ok && l.ContainerID == r.ContainerID && l.IfName != "" {
+				return l.IfName, nil
+			}
 		}
 	}
-	return "", errors.Join(errs...)
+	n, err := r.notes().load(r.ContainerID)
+	if err = errors.Join(append(errs, err)...); err != nil || n == nil {
+		return "", err
+	}
+	return n.IfName, nil
 }
 
-// takeNote notes which interface is about to get a lease and an endpoint, and
-// returns what undoes that.
+// takeNote notes which interface is about to get a lease and an endpoint, and from
+// whom, and returns what undoes that.
 func (r *run) takeNote() (undo func() error, err error) {
-	if r.isHostLocal() {
-		return func() error { return nil }, nil
-	}
 	old, err := r.notes().load(r.ContainerID)
 	if err == nil {
-		err = r.notes().save(note{ContainerID: r.ContainerID, IfName: r.IfName})
+		err = r.notes().save(note{ContainerID: r.ContainerID, IfName: r.IfName, IPAM: json.RawMessage(cmp.Or(string(r.Config.IPAM), "null"))})
 	}
 	if err != nil {
 		return nil, &Error{Code: codeIO, Err: fmt.Errorf("note the interface of sandbox %s: %w", r.ContainerID, err)}
@@ -177,12 +176,51 @@ func (r *run) takeNote() (undo func() error, err error) {
 	}, nil
 }
 
+// ofADD is the run with the IPAM configuration of the ADD where the note of the
+// interface has it, which may say that there was none. Else that of this verb has
+// to do, as it has for endpoints of upstream's plugins.
+func (r *run) ofADD() (*run, error) {
+	n, err := r.notes().load(r.ContainerID)
+	if err != nil || n == nil || n.IfName != r.IfName || n.IPAM == nil || sameJSON(n.IPAM, r.Config.IPAM) {
+		return r, err
+	}
+	c := *r.Config
+	c.readIPAM(n.IPAM)
+	if c.Raw, err = replaceMember(c.Raw, "ipam", n.IPAM); err != nil {
+		return r, err
+	}
+	r.Log.Info("the lease is given back as the configuration of ADD had it", "ipam type", c.IPAMType, "now", r.Config.IPAMType)
+	before := *r
+	before.Config = &c
+	return &before, nil
+}
+
+// giveBack releases the lease by the configuration that ADD had, and by that of this
+// verb too if it is of the same plugin: host-local's leases may have been moved
+// along with its dataDir. Having nothing is no error.
+func (r *run) giveBack(ctx context.Context, ofADD *run) error {
+	err := ofADD.release(ctx, ofADD.releaseConfig())
+	if ofADD == r || r.p.IPAM == nil && r.Config.IPAMType != ofADD.Config.IPAMType {
+		return err
+	}
+	return errlist.Join(err, r.release(ctx, r.releaseConfig()))
+}
+
+// sameJSON compares without regard to blanks; none is null.
+func sameJSON(a, b json.RawMessage) bool {
+	text := func(raw json.RawMessage) string {
+		var out bytes.Buffer
+		if present(raw) == nil || json.Compact(&out, raw) != nil {
+			return "null"
+		}
+		return out.String()
+	}
+	return text(a) == text(b)
+}
+
 // dropNote forgets the interface, once it has neither endpoint nor lease. The
 // note of another interface stays.
 func (r *run) dropNote() error {
-	if r.isHostLocal() {
-		return nil
-	}
 	n, err := r.notes().load(r.ContainerID)
 	if err != nil || n != nil && n.IfName != r.IfName {
 		return err

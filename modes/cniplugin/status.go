@@ -65,11 +65,7 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 // checkStateDir makes what ADD needs in the state directory, and writes a file
 // there.
 func (r *run) checkStateDir() error {
-	dirs := []string{locksDir(r.p.stateDir(r.Config))}
-	if !r.isHostLocal() {
-		dirs = append(dirs, filepath.Dir(r.notes().dir))
-	}
-	for _, dir := range dirs {
+	for _, dir := range []string{locksDir(r.p.stateDir(r.Config)), filepath.Dir(r.notes().dir)} {
 		err := privatedir.Make(dir)
 		if err == nil {
 			err = tryWrite(dir)

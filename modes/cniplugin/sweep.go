@@ -185,16 +185,13 @@ func (s *sweep) leftovers() ([]Finding, error) {
 		}
 		out[i].Addresses = append(out[i].Addresses, addresses...)
 	}
-	if !s.isHostLocal() {
-		notes, err := s.notes().all()
-		for _, n := range notes {
-			add(ipam.Attachment{ContainerID: n.ContainerID, IfName: n.IfName})
-		}
-		return out, err
+	notes, errNotes := s.notes().all()
+	for _, n := range notes {
+		add(ipam.Attachment{ContainerID: n.ContainerID, IfName: n.IfName})
 	}
 	dir, ok := s.leaseDir()
 	if !ok {
-		return nil, nil
+		return out, errNotes
 	}
 	leases, err := ipam.Leases(dir, s.Config.Name)
 	for _, l := range leases {
@@ -202,7 +199,7 @@ func (s *sweep) leftovers() ([]Finding, error) {
 			add(ipam.Attachment{ContainerID: l.ContainerID, IfName: l.IfName}, l.Address)
 		}
 	}
-	return out, err
+	return out, errlist.Join(errNotes, err)
 }
 
 // leftover gives back the lease of an attachment that is stale and has no
@@ -231,7 +228,10 @@ func (s *sweep) leftover(ctx context.Context, f Finding) {
 		if r.IfName == "" { // leases of very old versions have none, and go by any
 			r.IfName, r.args.IfName = "eth0", "eth0"
 		}
-		err = r.release(ctx, r.releaseConfig())
+		before, err := r.ofADD()
+		if err == nil {
+			err = r.giveBack(ctx, before)
+		}
 		if err == nil {
 			err = r.dropNote()
 		}
