@@ -14,6 +14,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/internal/errlist"
+	"github.com/hnskit/hnskit/internal/pluginlog"
 	"github.com/hnskit/hnskit/ipam"
 )
 
@@ -134,7 +135,7 @@ func (p *Plugin) reconcile(ctx context.Context, args *skel.CmdArgs, live []ipam.
 	if p, err = p.forConfig(c); err != nil {
 		return rep, err
 	}
-	log, closeLog, _ := openLog(c) // no reason to keep what is stale
+	log, closeLog, _ := pluginlog.Open(c.LogFile, c.logLevel) // no reason to keep what is stale
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("GC gave up after %s: %w", c.Timeout, context.DeadlineExceeded))
 	r := &run{p: p, args: args, start: time.Now(), end: []func(){closeLog, cancel}, Pod: Pod{Config: c, Log: log.With("verb", "GC", "network", c.Name)}}
 	defer func() { r.close(err) }()

@@ -16,6 +16,7 @@ import (
 	"github.com/containernetworking/cni/pkg/utils"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/pluginlog"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
 )
@@ -91,7 +92,7 @@ func (p *Plugin) begin(ctx context.Context, args *skel.CmdArgs, c *Config, verb 
 		r.close(err)
 		return nil, nil, err
 	}
-	log, closeLog, err := openLog(c)
+	log, closeLog, err := pluginlog.Open(c.LogFile, c.logLevel)
 	if err != nil && verb != verbDel { // no reason to keep a pod's endpoint
 		return fail(invalidConfig(err))
 	}

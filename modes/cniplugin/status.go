@@ -11,6 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/pluginlog"
 	"github.com/hnskit/hnskit/internal/privatedir"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes"
@@ -36,7 +37,7 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) (err error) {
 	if err := p.addWishes(c, ""); err != nil {
 		return err
 	}
-	log, closeLog, err := openLog(c)
+	log, closeLog, err := pluginlog.Open(c.LogFile, c.logLevel)
 	if err != nil {
 		return invalidConfig(err)
 	}

@@ -119,10 +119,8 @@ func (r *Report) flannel(at string, raw []byte, place func(string) string) {
 			return
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Extra)) {
-		if !slices.Contains([]string{"timeout", "statedir", "logfile", "loglevel", "disablecheck", "disablegc", "cniversions"}, strings.ToLower(name)) {
-			r.add(modes.SeverityWarning, place(name), string(cfg.Extra[name]), "flannel does not read this key, and does not hand it to the delegate", "put it into delegate, or take it out")
-		}
+	for _, name := range cfg.Unread("timeout", "stateDir", "logFile", "logLevel") {
+		r.add(modes.SeverityWarning, place(name), string(cfg.Extra[name]), "flannel does not read this key, and does not hand it to the delegate", "put it into delegate, or take it out")
 	}
 	members := maps.Clone(cfg.Delegate)
 	outer := map[string]bool{"name": true, "cniVersion": true}

@@ -3,6 +3,7 @@ package delegate
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/pkg/utils"
@@ -58,7 +59,8 @@ type Config struct {
 	ValidAttachments json.RawMessage // array, "cni.dev/valid-attachments" of GC
 
 	// Extra are the members that mean nothing here (logFile, disableCheck, ...).
-	// They do not go to the delegate; it is for the caller to read or refuse them.
+	// They do not go to the delegate; it is for the caller to read or refuse them,
+	// or to say which have no effect: see Unread.
 	Extra map[string]json.RawMessage
 }
 
@@ -111,6 +113,21 @@ func Parse(stdin []byte) (*Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// Unread returns the names of Extra, sorted, that neither a runtime reads nor
+// whoever reads the names given; case does not count. They have no effect: upstream
+// passes over them too, and a policies or ipMasq that stands beside delegate
+// instead of in it does nothing.
+func (c *Config) Unread(read ...string) []string {
+	read = append([]string{"disableCheck", "disableGC", "cniVersions"}, read...)
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
+		if !slices.ContainsFunc(read, func(r string) bool { return strings.EqualFold(r, name) }) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // runtimeNames are the members that a runtime sets, in its spelling.

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/hnskit/hnskit/internal/confjson"
+	"github.com/hnskit/hnskit/internal/pluginlog"
 	"github.com/hnskit/hnskit/modes/cniplugin"
 	"github.com/hnskit/hnskit/subnetenv"
 	"github.com/hnskit/hnskit/subnetenv/delegate"
@@ -57,13 +59,34 @@ func parseLeast(stdin []byte) *delegate.Config {
 	return cfg
 }
 
+// sharedKeys are the keys of ours that may stand at the top level.
+func sharedKeys() []string { return []string{"timeout", "stateDir", "logFile", "logLevel"} }
+
+// warnUnread logs the keys at the top level that have no effect, where the delegate
+// logs. They are no error: upstream passes over them.
+func warnUnread(cfg *delegate.Config, verb, containerID string) {
+	unread := cfg.Unread(sharedKeys()...)
+	if len(unread) == 0 {
+		return
+	}
+	var level slog.Level // info, if it cannot be read
+	_ = level.UnmarshalText([]byte(text(cfg, "logLevel")))
+	log, closeLog, err := pluginlog.Open(text(cfg, "logFile"), level)
+	if err != nil {
+		return // the delegate's complaint
+	}
+	defer closeLog()
+	log.Warn("flannel does not read these keys, and does not hand them to the delegate; put them into delegate, or take them out",
+		"verb", verb, "container", containerID, "network", cfg.Name, "keys", unread)
+}
+
 // shareKeys gives the delegate the keys of ours that stand at the top level.
 func shareKeys(cfg *delegate.Config) {
 	if cfg.Delegate == nil {
 		return // refused later, by those verbs that need it
 	}
 	for name, value := range cfg.Extra {
-		if !slices.Contains([]string{"timeout", "statedir", "logfile", "loglevel"}, strings.ToLower(name)) {
+		if !slices.ContainsFunc(sharedKeys(), func(k string) bool { return strings.EqualFold(k, name) }) {
 			continue
 		}
 		if _, own := member(cfg.Delegate, name); !own {

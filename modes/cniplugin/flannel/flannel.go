@@ -18,8 +18,13 @@
 // to standard output, and, on Windows and Linux, when this process ends: what it
 // did after the DEL that follows nobody would take back.
 //
+// # Keys
+//
 // The keys timeout, stateDir, logFile and logLevel of package cniplugin may
 // stand at the top level, too; the delegate gets them unless it has its own.
+// Others of the delegate's that stand there, such as policies, ipMasq or
+// loopbackDSR, have no effect, as with upstream's flannel. ADD and STATUS name them
+// in the log, as a warning, and package inspect does.
 package flannel
 
 import (
@@ -98,6 +103,7 @@ func (p *Plugin) Add(ctx context.Context, args *skel.CmdArgs) (*types100.Result,
 		return nil, err
 	}
 	defer release()
+	warnUnread(cfg, "ADD", args.ContainerID)
 
 	scratch, key := scratchOf(cfg, args)
 	old, errOld := scratch.Load(key)
@@ -212,6 +218,7 @@ func (p *Plugin) Status(ctx context.Context, args *skel.CmdArgs) error {
 	if err != nil {
 		return invalid(err)
 	}
+	warnUnread(cfg, "STATUS", "")
 	ctx, cancel := deadline(ctx, cfg, "STATUS")
 	defer cancel()
 	return p.delegateCall(ctx, "STATUS", args, conf)

@@ -2,10 +2,15 @@ package flannel_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/hnskit/hnskit/modes/cniplugin"
 )
@@ -37,5 +42,47 @@ func TestKeysAtTheTop(t *testing.T) {
 	_, err = n.plugin.Add(t.Context(), n.pod("sbx-03", `"timeout": "1s", "stateDir": `+quote(state)))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v; want the lock in stateDir waited for, for the timeout", err)
+	}
+}
+
+// The delegate's keys beside "delegate" have no effect, and the log says so.
+func TestKeysBesideTheDelegate(t *testing.T) {
+	n := newNode(t)
+	log := filepath.Join(n.dir, "top.log")
+	args := n.pod("sbx-01", `"policies": 7`, `"loopbackDSR": true`, `"ipMasq": true`, `"disableCheck": true`, `"logFile": `+quote(log))
+	warnings := func() (out []string) {
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			var entry struct {
+				Level, Verb, Container, Network string
+				Keys                            []string
+			}
+			if err := json.Unmarshal([]byte(line), &entry); err != nil {
+				t.Fatal(err)
+			}
+			if entry.Level == "WARN" && entry.Keys != nil {
+				out = append(out, fmt.Sprint(entry.Verb, " ", entry.Container, " ", entry.Network, " ", entry.Keys))
+			}
+		}
+		return out
+	}
+	n.add(args)
+	if err := n.plugin.Status(t.Context(), args); err != nil {
+		t.Error(err)
+	}
+	n.del(args)
+	want := []string{"ADD sbx-01 cbr0 [ipMasq loopbackDSR policies]", "STATUS  cbr0 [ipMasq loopbackDSR policies]"}
+	if diff := cmp.Diff(want, warnings()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	n.add(n.pod("sbx-02", `"logFile": `+quote(log)))
+	if got := warnings(); len(got) > 0 {
+		t.Errorf("nothing to warn of, and %v", got)
 	}
 }
