@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -59,77 +58,6 @@ func (s *Skipped) Unwrap() error {
 		return s.Cause
 	}
 	return s.Err
-}
-
-// way is how one pod subnet of another node is reached.
-type way struct {
-	node    string
-	prefix  netip.Prefix
-	address netip.Addr
-	mac     hns.MAC // zero on L2Bridge
-}
-
-// admission decides which nodes are led to. It is pure.
-type admission struct {
-	d *Description
-	// onLink says whether an address can be a next hop; nil: each can.
-	onLink func(netip.Addr) bool
-
-	subnets   prefixSet
-	addresses map[netip.Addr]string
-	ways      []way
-	skipped   []Skipped
-}
-
-// self is the name of this node in complaints.
-const self = "this node"
-
-// admit goes through the nodes. Of two that contradict each other the one that
-// is led to already (incumbent) stays, else the first by name, so that a node
-// with a wrong value does no harm to one that works, and the order of the list
-// does not matter.
-func (a *admission) admit(nodes []Remote, incumbent func(way) bool) {
-	a.subnets, a.addresses = newPrefixSet(), map[netip.Addr]string{}
-	for _, s := range a.d.Subnets {
-		a.subnets.add(s, self)
-	}
-	for _, addr := range a.d.NodeAddresses {
-		a.addresses[addr] = self
-	}
-	type candidate struct {
-		Remote
-		ways []way
-	}
-	var first, second []candidate
-	seen := map[string]bool{}
-	for _, r := range sortedByName(nodes) {
-		if a.isSelf(r) {
-			continue
-		}
-		if r.Name != "" && seen[r.Name] {
-			a.skip(r, FaultDuplicate, "Name", r.Name, "a node of that name was given already")
-			continue
-		}
-		seen[r.Name] = true
-		ways, ok := a.check(r)
-		if !ok {
-			continue
-		}
-		if slices.ContainsFunc(ways, incumbent) {
-			first = append(first, candidate{r, ways})
-		} else {
-			second = append(second, candidate{r, ways})
-		}
-	}
-	for _, c := range append(first, second...) {
-		a.settle(c.Remote, c.ways)
-	}
-}
-
-func sortedByName(nodes []Remote) []Remote {
-	out := slices.Clone(nodes)
-	slices.SortStableFunc(out, func(x, y Remote) int { return cmp.Compare(x.Name, y.Name) })
-	return out
 }
 
 // isSelf tells this node among the others: it has both a subnet and an address
@@ -240,61 +168,8 @@ func (a *admission) checkVTEP(r Remote) {
 	}
 }
 
-// settle lets a sound node in, unless it contradicts one that is in.
-func (a *admission) settle(r Remote, ways []way) {
-	for i, w := range ways {
-		path := fmt.Sprintf("Subnets[%d]", slices.Index(r.Subnets, w.prefix))
-		if other, ok := a.subnets.overlap(w.prefix); ok {
-			a.skip(r, FaultOverlap, path, w.prefix.String(), "overlaps a pod subnet of %s", other)
-			return
-		}
-		if slices.ContainsFunc(ways[:i], func(o way) bool { return o.prefix.Overlaps(w.prefix) }) {
-			a.skip(r, FaultOverlap, path, w.prefix.String(), "overlaps another pod subnet of the node")
-			return
-		}
-		if other, ok := a.addresses[w.address]; ok {
-			a.skip(r, FaultAddressInUse, "Addresses", w.address.String(), "is the address of %s", other)
-			return
-		}
-	}
-	name := fmt.Sprintf("node %q", r.Name)
-	for _, w := range ways {
-		a.subnets.add(w.prefix, name)
-		a.addresses[w.address] = name
-	}
-	a.ways = append(a.ways, ways...)
-}
-
 // owned reports whether a way to p is ours to make and remove: p is a part of
 // a cluster CIDR, and not all of it, which routers may lead to by other means.
 func owned(d *Description, p netip.Prefix) bool {
 	return p.IsValid() && d.inCluster(p) && !slices.Contains(d.ClusterCIDRs, p)
-}
-
-// prefixSet finds overlaps without looking at every prefix.
-type prefixSet struct {
-	exact  map[netip.Prefix]string // prefix: whose
-	within map[netip.Prefix]string // a prefix that holds a smaller one: whose that is
-}
-
-func newPrefixSet() prefixSet {
-	return prefixSet{map[netip.Prefix]string{}, map[netip.Prefix]string{}}
-}
-
-func (s prefixSet) add(p netip.Prefix, whose string) {
-	s.exact[p] = whose
-	for bits := p.Bits() - 1; bits >= 0; bits-- {
-		s.within[netip.PrefixFrom(p.Addr(), bits).Masked()] = whose
-	}
-}
-
-// overlap returns whose prefix overlaps p.
-func (s prefixSet) overlap(p netip.Prefix) (string, bool) {
-	for bits := p.Bits(); bits >= 0; bits-- {
-		if whose, ok := s.exact[netip.PrefixFrom(p.Addr(), bits).Masked()]; ok {
-			return whose, true
-		}
-	}
-	whose, ok := s.within[p]
-	return whose, ok
 }

@@ -1,11 +1,11 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -73,8 +73,9 @@ type Remotes struct {
 	opts RemotesOptions
 	ways waysOf
 
-	mu     sync.Mutex // held for a whole Reconcile
-	faults map[string]string
+	mu     sync.Mutex                // held for a whole Reconcile
+	faults map[string]int            // how often each was found the last time
+	faulty map[string]bool           // the nodes that were skipped then
 	last   map[string][]netip.Prefix // by node: what it was led by
 }
 
@@ -144,7 +145,7 @@ func NewRemotes(client *hns.Client, host hostnet.Host, plan *Plan, opts *Remotes
 	if plan == nil {
 		return nil, errors.New("node: remotes: no plan")
 	}
-	r := &Remotes{plan: plan, faults: map[string]string{}, last: map[string][]netip.Prefix{}}
+	r := &Remotes{plan: plan, last: map[string][]netip.Prefix{}}
 	if opts != nil {
 		r.opts = *opts
 	}
@@ -188,7 +189,8 @@ func (r Report) String() string {
 //
 // A node with a faulty value is skipped: what leads to it stays as it is, unless
 // another node needs the subnet, and all others go on. Of two nodes that claim one
-// subnet or address the one that is led to already stays, else the first by name.
+// subnet or address the one that is led to by it already stays, else the first by
+// name; two of one name are such a case too.
 //
 // A way that changes is removed and then added, since HNS has one policy for a
 // prefix (flannel-io/flannel#1137).
@@ -220,12 +222,20 @@ func (r *Remotes) reconcile(ctx context.Context, nodes []Remote) (Report, error)
 	for _, f := range there {
 		byPrefix[f.prefix] = append(byPrefix[f.prefix], f)
 	}
-	a := admission{d: &r.plan.Description, onLink: r.ways.nextHop()}
-	a.admit(nodes, func(w way) bool {
-		return slices.Contains(r.last[w.node], w.prefix) ||
-			slices.ContainsFunc(byPrefix[w.prefix], func(f found) bool { return f.address == w.address })
-	})
-	slices.SortStableFunc(a.skipped, func(x, y Skipped) int { return cmp.Compare(x.Node, y.Node) })
+	a := admission{d: &r.plan.Description, onLink: r.ways.nextHop(), claim: func(w way) claim {
+		led := slices.Contains(r.last[w.node], w.prefix)
+		there := slices.ContainsFunc(byPrefix[w.prefix], func(f found) bool { return f.address == w.address })
+		switch {
+		case led && there:
+			return claimLedAndThere
+		case led:
+			return claimLed
+		case there:
+			return claimThere
+		}
+		return claimNew
+	}}
+	a.admit(nodes)
 	report.Skipped = a.skipped
 	r.announce(ctx, a.skipped)
 	r.hold(&a, nodes, byPrefix, &report)
@@ -241,8 +251,16 @@ func (r *Remotes) reconcile(ctx context.Context, nodes []Remote) (Report, error)
 	return report, err
 }
 
-// hold takes the ways to skipped nodes out of what is there, so that they stay.
+// hold takes the ways to skipped nodes out of what is there, so that they stay:
+// those of their subnets, those that they were led by, and, as a new process
+// does not know these, those to an address that is theirs alone.
 func (r *Remotes) hold(a *admission, nodes []Remote, byPrefix map[netip.Prefix][]found, report *Report) {
+	byAddress := map[netip.Addr][]netip.Prefix{}
+	for p, is := range byPrefix {
+		for _, f := range is {
+			byAddress[f.address] = append(byAddress[f.address], p)
+		}
+	}
 	skipped := map[string]bool{}
 	for _, s := range a.skipped {
 		if s.Fault != FaultDuplicate { // the other of that name is led to
@@ -253,7 +271,13 @@ func (r *Remotes) hold(a *admission, nodes []Remote, byPrefix map[netip.Prefix][
 		if !skipped[n.Name] {
 			continue
 		}
-		for _, p := range slices.Concat(n.Subnets, r.last[n.Name]) {
+		ways := slices.Concat(n.Subnets, r.last[n.Name])
+		for _, x := range n.Addresses {
+			if _, taken := a.addresses[x]; !taken && x.IsValid() {
+				ways = append(ways, byAddress[x]...)
+			}
+		}
+		for _, p := range ways {
 			if !p.IsValid() || len(byPrefix[p.Masked()]) == 0 {
 				continue
 			}
@@ -308,14 +332,12 @@ func (r *Remotes) remember(ways []way, nodes []Remote) {
 
 // announce tells of each fault once, and of its end.
 func (r *Remotes) announce(ctx context.Context, skipped []Skipped) {
-	now := map[string]string{}
+	now, faulty := map[string]int{}, map[string]bool{}
 	for _, s := range skipped {
 		text := s.Error()
-		if now[s.Node] != "" {
-			text = now[s.Node] + "; " + text // of two nodes with one name
-		}
-		now[s.Node] = text
-		if r.faults[s.Node] == text {
+		now[text]++
+		faulty[s.Node] = true
+		if now[text] <= r.faults[text] {
 			continue
 		}
 		r.opts.Counters.add(CountNodesSkipped+string(s.Fault), 1)
@@ -323,12 +345,12 @@ func (r *Remotes) announce(ctx context.Context, skipped []Skipped) {
 			r.opts.Logger.WarnContext(ctx, "node skipped", "network", r.plan.Description.Name, "node", s.Node, "fault", string(s.Fault), "error", s.Err.Error())
 		}
 	}
-	for node := range r.faults {
-		if now[node] == "" && r.opts.Logger != nil {
+	for _, node := range slices.Sorted(maps.Keys(r.faulty)) {
+		if !faulty[node] && r.opts.Logger != nil {
 			r.opts.Logger.InfoContext(ctx, "node no longer skipped", "network", r.plan.Description.Name, "node", node)
 		}
 	}
-	r.faults = now
+	r.faults, r.faulty = now, faulty
 }
 
 // count fills the report in for what was carried out.

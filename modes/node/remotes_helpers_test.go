@@ -38,11 +38,28 @@ func newCluster(tb testing.TB, mode string, batch int, wrap func(hns.Backend) hn
 	}
 	var err error
 	c.remotes, err = node.NewRemotes(client, c.host, c.plan, &node.RemotesOptions{
-		Batch: batch, Counters: c.counters, Logger: slog.New(slog.NewTextHandler(c.log, nil))})
+		Batch: batch, Counters: c.counters, Logger: c.logger()})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return c
+}
+
+// logger writes to the cluster's log.
+func (c *cluster) logger() *slog.Logger { return slog.New(slog.NewTextHandler(c.log, nil)) }
+
+// foreignWay adds a way as another program would.
+func (c *cluster) foreignWay(prefix, address string) {
+	c.tb.Helper()
+	ctx := context.Background()
+	n, err := c.client.Networks.ByName(ctx, c.plan.Description.Name)
+	if err == nil {
+		err = c.client.Networks.AddPolicies(ctx, n.ID, hns.RemoteSubnetRoute{DestinationPrefix: netip.MustParsePrefix(prefix),
+			IsolationID: 4096, ProviderAddress: addr(address), DistributedRouterMAC: hns.MAC{2, 1}})
+	}
+	if err != nil {
+		c.tb.Fatal(err)
+	}
 }
 
 func (c *cluster) reconcile(nodes ...node.Remote) node.Report {
