@@ -22,9 +22,10 @@ type claim int
 
 // The claims, the best first.
 const (
-	claimLedAndThere claim = iota // the node was led to by it, and it is in place
-	claimLed                      // the node was led to by it; its address changes
-	claimThere                    // it is in place, who made it is not known
+	claimLed   claim = iota // the node was led to by it the last time
+	claimMoved              // so was its subnet, to another address
+	claimThere              // it is in place, for whom is not known
+	claimOnce               // the node was led to by its subnet before it was skipped
 	claimNew
 )
 
@@ -134,7 +135,7 @@ func (a *admission) names(sound []candidate) []candidate {
 // keep notes what is led to whom now. Of two that claim the same the better
 // claim counts, then the name.
 func (a *admission) keep(sound []candidate) {
-	for want := claimLedAndThere; want < claimNew; want++ {
+	for want := claimLed; want < claimNew; want++ {
 		for _, c := range sound {
 			for i, w := range c.ways {
 				if c.claims[i] != want {
@@ -148,7 +149,7 @@ func (a *admission) keep(sound []candidate) {
 					a.keptSubnets.add(w.prefix, name)
 					a.kept[w] = true
 				}
-				if _, taken := a.keptAddresses[w.address]; !taken && want != claimLed {
+				if _, taken := a.keptAddresses[w.address]; !taken && (want == claimLed || want == claimThere) {
 					a.keptAddresses[w.address] = name
 				}
 			}

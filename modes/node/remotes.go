@@ -73,10 +73,11 @@ type Remotes struct {
 	opts RemotesOptions
 	ways waysOf
 
-	mu     sync.Mutex                // held for a whole Reconcile
-	faults map[string]int            // how often each was found the last time
-	faulty map[string]bool           // the nodes that were skipped then
-	last   map[string][]netip.Prefix // by node: what it was led by
+	mu     sync.Mutex       // held for a whole Reconcile
+	faults map[string]int   // how often each was found the last time
+	faulty map[string]bool  // the nodes that were skipped then
+	last   map[string][]way // by node: what it is led by, or was before it was skipped
+	led    map[string]bool  // the nodes that were let in the last time
 }
 
 // waysOf is where the ways are kept.
@@ -118,6 +119,17 @@ func (c change) failed(err error) *WayError {
 	return e
 }
 
+// blocked says why a change must wait: an old way that overlaps the new one could
+// not be removed, and the two would share what is sent.
+func (c change) blocked(failed []*WayError) error {
+	for _, f := range failed {
+		if f.Node == "" && c.add != nil && f.Prefix.Overlaps(c.prefix) {
+			return fmt.Errorf("the way to %s could not be removed: %w", f.Prefix, f.Err)
+		}
+	}
+	return nil
+}
+
 // WayError is a way that could not be made or removed.
 type WayError struct {
 	// Node is empty for a way that is to go.
@@ -145,7 +157,7 @@ func NewRemotes(client *hns.Client, host hostnet.Host, plan *Plan, opts *Remotes
 	if plan == nil {
 		return nil, errors.New("node: remotes: no plan")
 	}
-	r := &Remotes{plan: plan, last: map[string][]netip.Prefix{}}
+	r := &Remotes{plan: plan}
 	if opts != nil {
 		r.opts = *opts
 	}
@@ -222,19 +234,7 @@ func (r *Remotes) reconcile(ctx context.Context, nodes []Remote) (Report, error)
 	for _, f := range there {
 		byPrefix[f.prefix] = append(byPrefix[f.prefix], f)
 	}
-	a := admission{d: &r.plan.Description, onLink: r.ways.nextHop(), claim: func(w way) claim {
-		led := slices.Contains(r.last[w.node], w.prefix)
-		there := slices.ContainsFunc(byPrefix[w.prefix], func(f found) bool { return f.address == w.address })
-		switch {
-		case led && there:
-			return claimLedAndThere
-		case led:
-			return claimLed
-		case there:
-			return claimThere
-		}
-		return claimNew
-	}}
+	a := admission{d: &r.plan.Description, onLink: r.ways.nextHop(), claim: func(w way) claim { return r.claim(w, byPrefix[w.prefix]) }}
 	a.admit(nodes)
 	report.Skipped = a.skipped
 	r.announce(ctx, a.skipped)
@@ -249,6 +249,22 @@ func (r *Remotes) reconcile(ctx context.Context, nodes []Remote) (Report, error)
 		r.count(ctx, changes, &report)
 	}
 	return report, err
+}
+
+// claim weighs a way that a node says it has, by what is there for its prefix.
+func (r *Remotes) claim(w way, there []found) claim {
+	i := slices.IndexFunc(r.last[w.node], func(x way) bool { return x.prefix == w.prefix })
+	switch led := i >= 0 && r.led[w.node]; {
+	case led && r.last[w.node][i].address == w.address:
+		return claimLed
+	case led:
+		return claimMoved
+	case slices.ContainsFunc(there, func(f found) bool { return f.address == w.address }):
+		return claimThere
+	case i >= 0:
+		return claimOnce
+	}
+	return claimNew
 }
 
 // hold takes the ways to skipped nodes out of what is there, so that they stay:
@@ -271,7 +287,10 @@ func (r *Remotes) hold(a *admission, nodes []Remote, byPrefix map[netip.Prefix][
 		if !skipped[n.Name] {
 			continue
 		}
-		ways := slices.Concat(n.Subnets, r.last[n.Name])
+		ways := slices.Clone(n.Subnets)
+		for _, w := range r.last[n.Name] {
+			ways = append(ways, w.prefix)
+		}
 		for _, x := range n.Addresses {
 			if _, taken := a.addresses[x]; !taken && x.IsValid() {
 				ways = append(ways, byAddress[x]...)
@@ -318,16 +337,17 @@ func diff(want []way, there []found, byPrefix map[netip.Prefix][]found, report *
 
 // remember keeps what each node is led by, for when it says nothing sensible.
 func (r *Remotes) remember(ways []way, nodes []Remote) {
-	now := map[string][]netip.Prefix{}
+	now, led := map[string][]way{}, map[string]bool{}
 	for _, w := range ways {
-		now[w.node] = append(now[w.node], w.prefix)
+		now[w.node] = append(now[w.node], w)
+		led[w.node] = true
 	}
 	for _, n := range nodes {
 		if _, ok := now[n.Name]; !ok && r.last[n.Name] != nil {
 			now[n.Name] = r.last[n.Name]
 		}
 	}
-	r.last = now
+	r.last, r.led = now, led
 }
 
 // announce tells of each fault once, and of its end.

@@ -59,7 +59,10 @@ func (b *bridgeWays) read(ctx context.Context) ([]found, error) {
 func (b *bridgeWays) apply(ctx context.Context, changes []change) ([]*WayError, error) {
 	var failed []*WayError
 	for _, c := range changes {
-		err := b.one(ctx, c)
+		err := c.blocked(failed)
+		if err == nil {
+			err = b.one(ctx, c)
+		}
 		if ctx.Err() != nil {
 			return failed, err
 		}

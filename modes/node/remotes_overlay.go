@@ -92,6 +92,7 @@ func (o *overlayWays) apply(ctx context.Context, changes []change) ([]*WayError,
 	for len(changes) > 0 {
 		chunk := changes[:o.size(len(changes))]
 		changes = changes[len(chunk):]
+		chunk, failed = unblocked(chunk, failed)
 		err := o.send(ctx, chunk)
 		switch {
 		case err == nil && len(chunk) > 1:
@@ -122,6 +123,20 @@ func (o *overlayWays) apply(ctx context.Context, changes []change) ([]*WayError,
 	one, err := o.oneByOne(ctx, left)
 	o.refused(ctx, fmt.Errorf("HNS reported success, and %d of %d changes were not carried out", len(left), len(batched)), err == nil && len(one) == 0)
 	return append(failed, one...), err
+}
+
+// unblocked takes out of changes those that must wait, and puts them to the
+// failures.
+func unblocked(changes []change, failed []*WayError) ([]change, []*WayError) {
+	var out []change
+	for _, c := range changes {
+		if err := c.blocked(failed); err != nil {
+			failed = append(failed, c.failed(err))
+			continue
+		}
+		out = append(out, c)
+	}
+	return out, failed
 }
 
 func (o *overlayWays) size(n int) int {
@@ -207,7 +222,10 @@ func (o *overlayWays) oneByOne(ctx context.Context, changes []change) ([]*WayErr
 	}
 	var failed []*WayError
 	for _, c := range left {
-		err := o.one(ctx, c)
+		err := c.blocked(failed)
+		if err == nil {
+			err = o.one(ctx, c)
+		}
 		if err == nil {
 			continue
 		}
