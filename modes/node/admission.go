@@ -141,14 +141,12 @@ func (a *admission) keep(sound []candidate) {
 				if c.claims[i] != want {
 					continue
 				}
-				if _, mine := a.subnets.overlap(w.prefix); mine {
-					continue // what was right before this node had the subnet
-				}
 				name := quoted(c.Name)
-				if _, taken := a.keptSubnets.overlap(w.prefix); !taken {
-					a.keptSubnets.add(w.prefix, name)
-					a.kept[w] = true
+				if a.keptSubnets.overlaps(w.prefix) {
+					continue
 				}
+				a.keptSubnets.add(w.prefix, name)
+				a.kept[w] = true
 				if _, taken := a.keptAddresses[w.address]; !taken && (want == claimLed || want == claimThere) {
 					a.keptAddresses[w.address] = name
 				}
@@ -163,12 +161,8 @@ func quoted(name string) string { return fmt.Sprintf("node %q", name) }
 // led to already.
 func (a *admission) settle(c candidate) {
 	name := quoted(c.Name)
-	for i, w := range c.ways {
+	for _, w := range c.ways {
 		path := fmt.Sprintf("Subnets[%d]", slices.Index(c.Subnets, w.prefix))
-		if slices.ContainsFunc(c.ways[:i], func(o way) bool { return o.prefix.Overlaps(w.prefix) }) {
-			a.skip(c.Remote, FaultOverlap, path, w.prefix.String(), "overlaps another pod subnet of the node")
-			return
-		}
 		other, ok := a.subnets.overlap(w.prefix)
 		if !ok && !a.kept[w] {
 			other, ok = a.keptSubnets.overlap(w.prefix)
@@ -208,6 +202,11 @@ func (s prefixSet) add(p netip.Prefix, whose string) {
 	for bits := p.Bits() - 1; bits >= 0; bits-- {
 		s.within[netip.PrefixFrom(p.Addr(), bits).Masked()] = whose
 	}
+}
+
+func (s prefixSet) overlaps(p netip.Prefix) bool {
+	_, ok := s.overlap(p)
+	return ok
 }
 
 // overlap returns whose prefix overlaps p.

@@ -87,7 +87,9 @@ func (a *admission) check(r Remote) ([]way, bool) {
 		if len(a.skipped) > before {
 			break // one event a node
 		}
-		if w, carried := a.checkSubnet(r, fmt.Sprintf("Subnets[%d]", i), s); carried {
+		path := fmt.Sprintf("Subnets[%d]", i)
+		if w, carried := a.checkSubnet(r, path, s); carried {
+			a.checkOwn(r, path, w, ways)
 			ways = append(ways, w)
 		}
 	}
@@ -139,6 +141,19 @@ func (a *admission) checkSubnet(r Remote, path string, s netip.Prefix) (w way, c
 		return w, false
 	}
 	return w, true
+}
+
+// checkOwn holds a way against this node and against the others to the same node.
+// Only this node is in yet.
+func (a *admission) checkOwn(r Remote, path string, w way, others []way) {
+	switch {
+	case slices.ContainsFunc(others, func(o way) bool { return o.prefix.Overlaps(w.prefix) }):
+		a.skip(r, FaultOverlap, path, w.prefix.String(), "overlaps another pod subnet of the node")
+	case a.subnets.overlaps(w.prefix):
+		a.skip(r, FaultOverlap, path, w.prefix.String(), "overlaps a pod subnet of this node")
+	case a.addresses[w.address] != "":
+		a.skip(r, FaultAddressInUse, "Addresses", w.address.String(), "is the address of this node")
+	}
 }
 
 // carries reports whether pods of this node have the family.

@@ -300,7 +300,7 @@ func (r *Remotes) hold(a *admission, nodes []Remote, byPrefix map[netip.Prefix][
 			if !p.IsValid() || len(byPrefix[p.Masked()]) == 0 {
 				continue
 			}
-			if _, taken := a.subnets.overlap(p.Masked()); !taken {
+			if !a.subnets.overlaps(p.Masked()) {
 				delete(byPrefix, p.Masked())
 				report.Held++
 			}

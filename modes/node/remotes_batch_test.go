@@ -169,6 +169,28 @@ func TestRace(t *testing.T) {
 	}
 }
 
+// TestRemovalNotFound: HNS says that it does not know a policy that it lists, as
+// it may compare its settings in another way. That is no removal, and what
+// overlaps it has to wait.
+func TestRemovalNotFound(t *testing.T) {
+	for _, batch := range []int{0, 1} {
+		c := newCluster(t, "overlay", batch, nil)
+		c.reconcile(remote(7), remote(16))
+		remove := c.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Times: -1, Code: hns.CodePolicyNotFound,
+			Match: func(r hns.Request) bool { return strings.Contains(string(r.Document), "10.244.16.0/24") }})
+		heir := with(remote(17), func(r *node.Remote) { r.Subnets = prefixes("10.244.16.0/22") })
+		report, err := c.remotes.Reconcile(t.Context(), []node.Remote{heir, remote(8)})
+		var we *node.WayError
+		if !errors.As(err, &we) || !errors.Is(err, hns.ErrNotFound) || len(report.Failed) != 2 || report.Added != 1 || report.Removed != 1 {
+			t.Errorf("%s, %v", report, err)
+		}
+		c.wantWays("stuck", "10.244.16.0/24 192.0.2.16 4E-0A-00-00-00-10", way8)
+		remove()
+		c.reconcile(heir, remote(8))
+		c.wantWays("free", "10.244.16.0/22 192.0.2.17 4E-0A-00-00-00-11", way8)
+	}
+}
+
 // TestOldGoesFirst: a new subnet may overlap an old one, so that is removed
 // before.
 func TestOldGoesFirst(t *testing.T) {

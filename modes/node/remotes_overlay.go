@@ -238,10 +238,16 @@ func (o *overlayWays) oneByOne(ctx context.Context, changes []change) ([]*WayErr
 }
 
 func (o *overlayWays) one(ctx context.Context, c change) error {
+	var gone error
 	for _, f := range c.remove {
-		if err := o.client.Networks.RemovePolicies(ctx, o.id, f.policy); err != nil && !errors.Is(err, hns.ErrNotFound) {
+		err := o.client.Networks.RemovePolicies(ctx, o.id, f.policy)
+		if err != nil && !errors.Is(err, hns.ErrNotFound) {
 			return err
 		}
+		gone = errors.Join(gone, err)
+	}
+	if c.add == nil && gone != nil {
+		return o.isGone(ctx, c, gone)
 	}
 	if c.add == nil {
 		return nil
@@ -254,4 +260,14 @@ func (o *overlayWays) one(ctx context.Context, c change) error {
 		}
 	}
 	return err
+}
+
+// isGone makes sure that a policy is gone which HNS says that it does not know:
+// it says so as well of one that it compares otherwise than we do.
+func (o *overlayWays) isGone(ctx context.Context, c change, said error) error {
+	left, err := o.undone(ctx, []change{c})
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return fmt.Errorf("it is still there: %w", said)
 }

@@ -221,7 +221,7 @@ func TestBridgeRemotes(t *testing.T) {
 	foreign := []string{"10.244.0.0/16 192.0.2.1", "10.244.40.0/24 192.0.2.1", "10.244.41.0/24 invalid IP"}
 	bare := func(i int) node.Remote { return with(remote(i), func(r *node.Remote) { r.MAC = hns.MAC{} }) }
 	far := with(bare(9), func(r *node.Remote) { r.Addresses = addrs("198.51.100.9") })
-	wrapped := with(bare(10), func(r *node.Remote) { r.VNI = 4096 })
+	wrapped := with(bare(11), func(r *node.Remote) { r.VNI = 4096 })
 	calls := c.requests(func() {
 		if got := c.reconcile(bare(7), far, wrapped, remote(8)).String(); got != "2 added, 0 changed, 1 removed, 0 kept, 0 held, 0 failed, 2 nodes skipped" {
 			t.Error(got)
