@@ -68,7 +68,7 @@ func BenchmarkRemotes(b *testing.B) {
 	}
 }
 
-func benchCluster(b *testing.B, batch int) *cluster {
+func benchCluster(b testing.TB, batch int) *cluster {
 	d := descriptions()["overlay"]
 	d.ClusterCIDRs, d.ServiceCIDRs, d.Subnets = prefixes("10.0.0.0/9"), prefixes("172.20.0.0/16"), prefixes("10.0.3.0/24")
 	c := &cluster{machine: newMachine(b, emulator.Options{}), plan: planOf(b, d)}

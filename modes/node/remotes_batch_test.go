@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,31 @@ func TestRequests(t *testing.T) {
 		nodes[50].MAC[1] = 0xff
 		check("one changes", tt.one, nodes)
 		check("all go", tt.gone, nil)
+	}
+}
+
+// TestHalfSwap: of 1,000 nodes (200 one by one) half swap their pod subnets at once. Each way
+// is removed once and added once, and all are right in the end.
+func TestHalfSwap(t *testing.T) {
+	for _, tt := range []struct {
+		batch, nodes int
+		want         string
+	}{{1, 200, "map[list:1 modify:200]"}, {0, 1000, "map[list:2 modify:16]"}, {-1, 1000, "map[list:2 modify:2]"}} {
+		c, nodes := benchCluster(t, tt.batch), nodesOf(tt.nodes)
+		c.reconcile(nodes...)
+		for i := 0; i < tt.nodes/2; i += 2 {
+			nodes[i].Subnets, nodes[i+1].Subnets = nodes[i+1].Subnets, nodes[i].Subnets
+		}
+		var report node.Report
+		if got := fmt.Sprint(c.requests(func() { report = c.reconcile(nodes...) })); got != tt.want || report.Changed != tt.nodes/2 || report.Kept != tt.nodes/2 {
+			t.Errorf("batch %d: %s, want %s; %s", tt.batch, got, tt.want, report)
+		}
+		var want []string
+		for _, n := range nodes {
+			want = append(want, fmt.Sprintf("%s %s %s", n.Subnets[0], n.Addresses[0], n.MAC))
+		}
+		slices.Sort(want)
+		c.wantWays(fmt.Sprint("batch ", tt.batch), want...)
 	}
 }
 
