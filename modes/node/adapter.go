@@ -27,8 +27,8 @@ func (e *ensurer) adapter(ctx context.Context, s *Step) error {
 		s.Action = ""
 		return nil
 	}
-	err := e.patiently(ctx, func() error {
-		_, err := e.client.Networks.ByName(ctx, d.Name)
+	err := e.patiently(ctx, func() (err error) {
+		e.there, err = e.client.Networks.ByName(ctx, d.Name)
 		return err
 	})
 	there := err == nil

@@ -72,7 +72,9 @@ type Description struct {
 	DSR bool
 	// Persistent keeps the network over a reboot. Without it Ensure makes it
 	// anew then, and a pod subnet that has changed meanwhile leaves nothing
-	// stale.
+	// stale. A network that is there and persistent is refused without it, as
+	// flanneld's with host-gw is; one that is not is kept with it, and Ensure
+	// lists the difference.
 	Persistent bool
 	// Plugin is the CNI plugin; empty is win-bridge on L2Bridge, win-overlay on
 	// Overlay and nat on NAT. The other modes have no usual one, so it is needed

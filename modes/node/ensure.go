@@ -149,6 +149,7 @@ type ensurer struct {
 	opts   EnsureOptions
 	state  *State
 
+	there  *hns.Network      // as it was found; nil: there was none, or nobody looked (NAT)
 	before *hostnet.Snapshot // of the host, if the network is to be made
 }
 

@@ -23,6 +23,9 @@ func (e *ensurer) network(ctx context.Context, s *Step) error {
 		})
 		want.Policies = append(want.Policies, hns.NetAdapterName{Name: e.state.Adapter})
 	}
+	if port := e.plan.Description.VXLANPort; e.otherPort() {
+		want.Policies = append(want.Policies, hns.VXLANPort{Port: port}) // else it may be any
+	}
 	opts := &hns.EnsureOptions{DryRun: e.opts.DryRun, Drift: e.opts.Drift, Patient: e.opts.Patient}
 	n, d, err := e.client.Networks.Ensure(ctx, &want, opts)
 	if e.opts.Drift == hns.DriftRecreate && errors.Is(err, hns.ErrDrift) && errors.Is(err, hns.ErrInUse) {
@@ -41,8 +44,34 @@ func (e *ensurer) network(ctx context.Context, s *Step) error {
 	if s.Action == "" {
 		s.Action = hns.ActionKeep // it failed before it could decide
 	}
+	if n != nil && (s.Action == hns.ActionKeep || s.Action == hns.ActionRepair) {
+		s.Differences = append(s.Differences, e.unchangeable(n)...)
+	}
 	e.state.Network = n
 	return err
+}
+
+// otherPort reports whether the network that was found is known to use another
+// port than the usual one, which is the one planned.
+func (e *ensurer) otherPort() bool {
+	if e.there == nil || e.plan.Description.VXLANPort != modes.DefaultVXLANPort {
+		return false
+	}
+	return slices.ContainsFunc(hns.PoliciesOf[hns.VXLANPort](e.there.Policies), func(p hns.VXLANPort) bool { return p.Port != modes.DefaultVXLANPort })
+}
+
+// unchangeable are differences of a network that is kept all the same: they are
+// no reason to make it anew, but to be told.
+func (e *ensurer) unchangeable(n *hns.Network) []hns.Difference {
+	d := &e.plan.Description
+	var out []hns.Difference
+	if d.Persistent && n.Flags&hns.NetworkNonPersistent != 0 {
+		out = append(out, hns.Difference{Path: "Flags", Want: "persistent", Got: "gone after a reboot"})
+	}
+	if d.Mode == modes.Overlay && d.VXLANPort != modes.DefaultVXLANPort && !hns.HasPolicy(n.Policies, hns.VXLANPort{}.PolicyType()) {
+		out = append(out, hns.Difference{Path: "VxlanPort", Want: fmt.Sprint(d.VXLANPort), Got: "not shown by HNS"})
+	}
+	return out
 }
 
 // freeNetwork deletes the node's own endpoint if nothing else is on the network,
@@ -120,8 +149,10 @@ func (e *ensurer) waitDRMAC(ctx context.Context) error {
 		case err == nil:
 			e.state.Network = n
 			for _, p := range hns.PoliciesOf[hns.DRMACAddress](n.Policies) {
-				e.state.DRMAC = p.Address
-				return nil
+				if !p.Address.IsZero() {
+					e.state.DRMAC = p.Address
+					return nil
+				}
 			}
 		case ctx.Err() == nil && !errors.Is(err, hns.ErrUnavailable):
 			return err
@@ -181,13 +212,59 @@ func (e *ensurer) hostEndpoint(ctx context.Context, s *Step) error {
 	}
 	want := *e.plan.HostEndpoint
 	want.Network = e.state.Network.ID
+	routes, cleared, err := e.hostLeftovers(ctx, &want)
+	if err != nil {
+		return err
+	}
+	if len(cleared) > 0 && e.opts.DryRun {
+		s.Action, s.Differences = hns.ActionRepair, cleared
+		return nil
+	}
 	got, d, err := e.client.Endpoints.EnsureHost(ctx, &want, &hns.EnsureOptions{DryRun: e.opts.DryRun, Drift: hns.DriftRecreate, Patient: e.opts.Patient})
-	s.Action, s.Differences = d.Action, d.Differences
+	s.Action, s.Differences = d.Action, slices.Concat(cleared, d.Differences, routes)
 	if s.Action == "" {
 		s.Action = hns.ActionKeep
 	}
+	if len(cleared) > 0 && s.Action == hns.ActionKeep {
+		s.Action = hns.ActionRepair
+	}
 	e.state.HostEndpoint = got
 	return err
+}
+
+// hostLeftovers looks at what has the name of the node's endpoint. If one is
+// right but for its routes it is to stay, as pods send to it: flanneld makes it
+// with a default route, and whether HNS shows the routes as they were sent is not
+// known. want loses its routes then, and the difference is returned. If there are
+// several, those that are not right are deleted.
+func (e *ensurer) hostLeftovers(ctx context.Context, want *hns.Endpoint) (routes, cleared []hns.Difference, err error) {
+	var found []*hns.Endpoint
+	err = e.patiently(ctx, func() (err error) {
+		found, err = e.client.Endpoints.Named(ctx, want.Name)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	bare := *want
+	bare.Routes = nil
+	for _, f := range found {
+		switch right := len(hns.CompareEndpoints(&bare, f)) == 0; {
+		case right:
+			routes = hns.CompareEndpoints(&hns.Endpoint{Routes: want.Routes}, f)
+			want.Routes = nil
+		case len(found) > 1 && f.Namespace.IsZero():
+			cleared = append(cleared, hns.Difference{Path: fmt.Sprintf("endpoint %q %s", f.Name, f.ID), Want: "none", Got: fmt.Sprint(f.Addresses())})
+			if e.opts.DryRun {
+				continue
+			}
+			err := e.patiently(ctx, func() error { return e.client.Endpoints.Delete(ctx, f.ID) })
+			if err != nil && !errors.Is(err, hns.ErrNotFound) {
+				return nil, cleared, err
+			}
+		}
+	}
+	return routes, cleared, nil
 }
 
 // forwarding lets the node pass the pods' packets on: between its own endpoint

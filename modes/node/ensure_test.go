@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,29 @@ func TestLateAddress(t *testing.T) {
 	}
 }
 
+// TestLateDRMAC: the policy is there before its value; peers that are told zeros
+// pass the node over for ever.
+func TestLateDRMAC(t *testing.T) {
+	m := newMachine(t, emulator.Options{})
+	reads := 0
+	mac := regexp.MustCompile(`("Type":"DrMacAddress","Settings":\{"Address":")[^"]+`)
+	client := hns.New(backendFunc(func(r hns.Request) (hns.Response, error) {
+		resp, err := m.hns.Do(r)
+		for i, d := range resp.Documents {
+			if mac.Match(d) {
+				if reads++; reads < 5 {
+					resp.Documents[i] = mac.ReplaceAll(d, []byte("${1}00-00-00-00-00-00"))
+				}
+			}
+		}
+		return resp, err
+	}), nil)
+	s, err := node.Ensure(t.Context(), client, m.host, planOf(t, descriptions()["overlay"]), nil)
+	if err != nil || s.DRMAC.IsZero() || reads < 5 {
+		t.Errorf("%s after %d reads, %v", s.DRMAC, reads, err)
+	}
+}
+
 // TestDrift: a network that is there with another subnet is refused with all
 // that differs, and made anew only if that is allowed and no pod is on it.
 func TestDrift(t *testing.T) {
@@ -120,6 +144,47 @@ func TestDrift(t *testing.T) {
 	}
 	if after.Network.ID == before.Network.ID || after.Network.Subnets()[0].Prefix != netip.MustParsePrefix("10.244.3.0/24") {
 		t.Errorf("%+v", after.Network)
+	}
+}
+
+// TestQuietDrift: differences that HNS could not be asked about by what the plan
+// sets: the usual port is no policy, and persistent is no flag.
+func TestQuietDrift(t *testing.T) {
+	d := descriptions()["overlay"]
+	d.VXLANPort, d.Linux = 8472, nil
+	m, p := newMachine(t, emulator.Options{}), planOf(t, descriptions()["overlay"])
+	m.ensure(planOf(t, d), nil)
+	s, err := node.Ensure(t.Context(), m.client, m.host, p, nil)
+	if !errors.Is(err, hns.ErrDrift) || !strings.Contains(err.Error(), "8472") || actionsOf(s) != "network refuse" {
+		t.Errorf("%v\n%s", err, stepsOf(s))
+	}
+	s = m.ensure(p, &node.EnsureOptions{Drift: hns.DriftRecreate})
+	if actionsOf(s) != "network recreate" || strings.Contains(m.text(), "8472") {
+		t.Errorf("%s\n%s", stepsOf(s), m.text())
+	}
+	if s := m.ensure(p, nil); s.Changed() || len(s.Steps[2].Differences) > 0 {
+		t.Errorf("%s", stepsOf(s))
+	}
+	d = descriptions()["overlay"]
+	d.Persistent = true
+	if s := m.ensure(planOf(t, d), nil); s.Changed() || len(s.Steps[2].Differences) != 1 || s.Steps[2].Differences[0].Path != "Flags" {
+		t.Errorf("%s", stepsOf(s))
+	}
+	// An HNS that does not show the port.
+	d.VXLANPort, d.Linux = 8472, nil
+	p = planOf(t, d)
+	m = newMachine(t, emulator.Options{})
+	n := *p.Network.Network
+	n.Policies = []hns.NetworkPolicy{hns.HostRoute{}, hns.NetAdapterName{Name: "Ethernet"}}
+	made, err := m.client.Networks.Create(t.Context(), &hns.Network{Name: n.Name, Type: n.Type, IPAMs: n.IPAMs, Policies: n.Policies[1:]})
+	if err == nil {
+		err = m.client.Networks.AddPolicies(t.Context(), made.ID, n.Policies[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := m.ensure(p, nil); s.Changed() || len(s.Steps[2].Differences) != 1 || s.Steps[2].Differences[0].Path != "VxlanPort" {
+		t.Errorf("%s", stepsOf(s))
 	}
 }
 
@@ -175,6 +240,15 @@ func TestHostEndpointLeftovers(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"another beside it": func() {
+			if _, err := m.client.Endpoints.Create(ctx, &hns.Endpoint{Name: "cbr0_ep", Network: first.Network.ID, IPConfigs: []hns.IPConfig{{Address: addr("10.244.3.78"), PrefixLength: 24}}}); err != nil {
+				t.Fatal(err)
+			}
+			before := m.text()
+			if dry := m.ensure(p, &node.EnsureOptions{DryRun: true}); !dry.Changed() || m.text() != before {
+				t.Errorf("dry run: %s", stepsOf(dry))
+			}
+		},
 		"gone": func() {
 			if err := m.hns.Vanish(hns.KindEndpoint, first.HostEndpoint.ID); err != nil {
 				t.Fatal(err)
@@ -186,7 +260,7 @@ func TestHostEndpointLeftovers(t *testing.T) {
 			}
 		},
 	}
-	for _, name := range []string{"detached", "another address", "gone", "network gone"} {
+	for _, name := range []string{"detached", "another address", "another beside it", "gone", "network gone"} {
 		first = m.ensure(p, nil)
 		spoil[name]()
 		s := m.ensure(p, nil)
