@@ -60,7 +60,7 @@ type documents struct {
 	env map[string]string
 }
 
-func documentsOf(t *testing.T, p *node.Plan) *documents {
+func documentsOf(t *testing.T, path string, p *node.Plan) *documents {
 	t.Helper()
 	doc := &documents{env: map[string]string{}}
 	network, err := p.Network.Network.Encode()
@@ -73,7 +73,6 @@ func documentsOf(t *testing.T, p *node.Plan) *documents {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "subnet.env")
 	if err := p.WriteSubnetEnv(path); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +90,7 @@ func documentsOf(t *testing.T, p *node.Plan) *documents {
 // TestRandomDescriptions plans sound descriptions of all modes, reads what is
 // derived as the programs do that it is for, and compares with the model.
 func TestRandomDescriptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "subnet.env")
 	for seed := range uint64(600) {
 		g := &generated{Rand: rand.New(rand.NewPCG(seed, 2))}
 		d := g.description()
@@ -98,7 +98,7 @@ func TestRandomDescriptions(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %+v\n%v", seed, d, err)
 		}
-		doc, m := documentsOf(t, p), modelOf(d)
+		doc, m := documentsOf(t, path, p), modelOf(d)
 		checkNetworkDocument(t, d, m, doc)
 		checkPool(t, d, m, doc)
 		checkTranslation(t, g, doc, p)
@@ -266,10 +266,10 @@ func checkFiles(t *testing.T, d node.Description, m model, doc *documents, p *no
 	}
 }
 
-// TestRealHostLocal empties planned pools with the real plugin: no pod gets a
+// TestHostLocalPools empties planned pools with the real plugin: no pod gets a
 // reserved address, and every other is handed out
 // (kubernetes/kubernetes#74766, microsoft/SDN#333).
-func TestRealHostLocal(t *testing.T) {
+func TestHostLocalPools(t *testing.T) {
 	tool, err := toolbuild.HostLocal(t.Context())
 	if err != nil {
 		t.Fatal(err)

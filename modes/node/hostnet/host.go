@@ -16,7 +16,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrInvalid: the route cannot be.
 	ErrInvalid = errors.New("invalid")
-	// ErrUnsupportedOS: Open knows no way on this operating system.
+	// ErrUnsupportedOS: Open knows no way on this operating system, or the
+	// Windows lacks calls, as Wine does.
 	ErrUnsupportedOS = errors.New("host networking needs Windows")
 )
 
@@ -24,7 +25,8 @@ var (
 // concurrent use.
 type Host interface {
 	// Adapters returns the adapters of the machine's own compartment, without
-	// the loopback adapter.
+	// the loopback adapter, and with those that have no address, such as one
+	// below a virtual switch.
 	Adapters(ctx context.Context) ([]Adapter, error)
 	// SetForwarding lets the adapter of that index pass packets on that are for
 	// others, or no longer so. ErrNotFound: there is no such adapter, or it does
@@ -128,7 +130,8 @@ type Route struct {
 	// the most preferred.
 	Metric uint32
 	// Static is one that was made by a person, a program or DHCP, and not by
-	// the system itself for its addresses. AddRoute makes static ones.
+	// the system itself for its addresses or on a router's announcement. AddRoute
+	// makes static ones.
 	Static bool
 }
 
@@ -166,7 +169,11 @@ func (r Route) check() error {
 	return nil
 }
 
-// failed puts the operation before its cause.
+// failed puts the operation, and what it was about, before its cause; "" is
+// nothing.
 func failed(op string, of any, cause error) error {
+	if of == "" {
+		return fmt.Errorf("hostnet: %s: %w", op, cause)
+	}
 	return fmt.Errorf("hostnet: %s %v: %w", op, of, cause)
 }
