@@ -64,8 +64,8 @@ type RemotesOptions struct {
 //
 // On Overlay a way is a RemoteSubnetRoute policy of the network, on L2Bridge a
 // route of the node. Ours to change are those whose destination is a part of a
-// cluster CIDR, and not all of it, and which on L2Bridge have a next hop and are
-// on the adapter with the node's address. HNS keeps no owner of policies, nor
+// cluster CIDR, and not all of it, and which on L2Bridge have a next hop, are on
+// the adapter with the node's address and do not come from DHCP. HNS keeps no owner of policies, nor
 // Windows one of routes, so two agents that do this on one network undo each
 // other's work. Whatever else is there stays.
 type Remotes struct {

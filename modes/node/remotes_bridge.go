@@ -47,7 +47,7 @@ func (b *bridgeWays) read(ctx context.Context) ([]found, error) {
 	var out []found
 	for _, rt := range routes {
 		link, ok := b.links[hostnet.FamilyOf(rt.Destination.Addr())]
-		if !ok || !rt.Static || rt.OnLink() || rt.Interface != link.Index || !owned(d, rt.Destination) {
+		if !ok || !rt.Static || rt.DHCP || rt.OnLink() || rt.Interface != link.Index || !owned(d, rt.Destination) {
 			continue
 		}
 		out = append(out, found{prefix: rt.Destination, address: rt.NextHop, route: rt, same: func(w way) bool { return rt.NextHop == w.address }})

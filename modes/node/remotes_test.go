@@ -288,11 +288,13 @@ func (s systemRoutes) DeleteRoute(_ context.Context, r hostnet.Route) error {
 	return fmt.Errorf("delete %s", r)
 }
 
-// TestSystemRoutesStay: what Windows makes itself is not ours.
+// TestSystemRoutesStay: what Windows makes itself, or DHCP gave, is not ours.
 func TestSystemRoutesStay(t *testing.T) {
 	m, p := newMachine(t, emulator.Options{}), planOf(t, descriptions()["l2bridge"])
 	route := hostnet.Route{Destination: netip.MustParsePrefix("10.244.66.0/24"), NextHop: addr("192.0.2.1"), Interface: 1}
-	r, err := node.NewRemotes(nil, systemRoutes{m.host, []hostnet.Route{route}}, p, nil)
+	given := route
+	given.Static, given.DHCP = true, true
+	r, err := node.NewRemotes(nil, systemRoutes{m.host, []hostnet.Route{route, given}}, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

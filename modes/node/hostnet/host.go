@@ -133,6 +133,8 @@ type Route struct {
 	// the system itself for its addresses or on a router's announcement. AddRoute
 	// makes static ones.
 	Static bool
+	// DHCP is one that DHCP gave; it is Static too. AddRoute makes none.
+	DHCP bool
 }
 
 // OnLink reports whether the destination is reached without a router.

@@ -188,6 +188,7 @@ func (machine) Routes(ctx context.Context) ([]Route, error) {
 		out = append(out, Route{
 			Destination: row.DestinationPrefix.Prefix(), NextHop: row.NextHop.Addr().WithZone(""), Interface: row.InterfaceIndex,
 			Metric: row.Metric, Static: isStatic(row.Protocol, row.Origin),
+			DHCP: row.Protocol == winipcfg.RouteProtocolDHCP || row.Origin == winipcfg.RouteOriginDHCP,
 		})
 	}
 	return out, nil

@@ -129,7 +129,7 @@ func (m *Memory) AddRoute(ctx context.Context, r Route) error {
 	if slices.ContainsFunc(m.routes, r.Same) {
 		return failed(op, r, ErrExists)
 	}
-	r.Static = true
+	r.Static, r.DHCP = true, false
 	m.routes = append(m.routes, r)
 	return nil
 }
