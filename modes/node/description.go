@@ -106,6 +106,21 @@ const MaxRemoteVNI = 65535
 // plugins are the usual plugins of the modes.
 var plugins = map[modes.Mode]string{modes.L2Bridge: "win-bridge", modes.Overlay: "win-overlay", modes.NAT: "nat"}
 
+// copied shares no list with d.
+func (d Description) copied() Description {
+	for _, list := range []*[]netip.Prefix{&d.Subnets, &d.ClusterCIDRs, &d.ServiceCIDRs, &d.NATExceptions} {
+		*list = slices.Clone(*list)
+	}
+	d.Gateways, d.NodeAddresses = slices.Clone(d.Gateways), slices.Clone(d.NodeAddresses)
+	d.Reserved = slices.Clone(d.Reserved)
+	d.DNS.Servers, d.DNS.Search = slices.Clone(d.DNS.Servers), slices.Clone(d.DNS.Search)
+	if d.Linux != nil {
+		l := *d.Linux
+		d.Linux = &l
+	}
+	return d
+}
+
 // withDefaults fills in what the zero value stands for.
 func (d Description) withDefaults() Description {
 	if m, err := modes.ParseMode(string(d.Mode)); err == nil {

@@ -53,8 +53,8 @@ type Plan struct {
 	Warnings []*hns.FieldError
 }
 
-// Plan derives everything from the description. It looks at nothing else: the
-// same description always gives the same plan.
+// Plan derives everything from the description. It looks at nothing else, and
+// keeps nothing of it: the same description always gives the same plan.
 func (d Description) Plan() (*Plan, error) {
 	const op = "plan node for network"
 	var bad faults
@@ -62,7 +62,7 @@ func (d Description) Plan() (*Plan, error) {
 		bad.under("Mode", err)
 		return nil, bad.as(op, d.Name)
 	}
-	d = d.withDefaults()
+	d = d.copied().withDefaults()
 	d.check(&bad)
 	p := &Plan{Description: d}
 	p.network(&bad)

@@ -285,6 +285,27 @@ func checkTwice(t *testing.T, d node.Description, p *node.Plan) {
 	}
 }
 
+// TestPlanKeepsNothing: what is done to the description afterwards is not done to
+// the plan.
+func TestPlanKeepsNothing(t *testing.T) {
+	for name := range descriptions() {
+		d := descriptions()[name]
+		d.Reserved = []ipam.Reservation{{Address: d.Subnets[0].Addr().Next(), Reason: "twice"}}
+		p := planOf(t, d)
+		before := show(t, p) + fmt.Sprintf("%+v", p.Description)
+		for _, list := range [][]netip.Prefix{d.Subnets, d.ClusterCIDRs, d.ServiceCIDRs, d.NATExceptions} {
+			clear(list)
+		}
+		clear(d.Gateways)
+		clear(d.NodeAddresses)
+		clear(d.Reserved)
+		clear(d.DNS.Servers)
+		if after := show(t, p) + fmt.Sprintf("%+v", p.Description); after != before {
+			t.Errorf("%s: %s\nbefore %s", name, after, before)
+		}
+	}
+}
+
 // TestSourceVIP: without being told, the plan takes what nobody else has.
 func TestSourceVIP(t *testing.T) {
 	d := descriptions()["overlay"]
