@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -63,4 +64,51 @@ func ExampleEnsure() {
 	// host endpoint: keep
 	// forwarding: keep
 	// the node is 192.0.2.10 on Ethernet
+}
+
+// A dry run tells what would be done: the node has got another pod subnet.
+func ExampleEnsure_dryRun() {
+	ctx := context.Background()
+	client := hns.New(emulator.New(nil), nil)
+	host := hostnet.NewMemory(hostnet.Fixed(hostnet.Adapter{
+		Name: "Ethernet", Index: 1, Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")},
+	}))
+	counters := &node.Counters{}
+	d := node.Description{
+		Mode:          modes.Overlay,
+		Name:          "flannel.4096",
+		ClusterCIDRs:  []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
+		NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")},
+	}
+	for _, run := range []struct {
+		subnet string
+		opts   node.EnsureOptions
+	}{
+		{"10.244.3.0/24", node.EnsureOptions{Counters: counters}},
+		{"10.244.8.0/24", node.EnsureOptions{Counters: counters, DryRun: true}},
+		{"10.244.8.0/24", node.EnsureOptions{Counters: counters, DryRun: true, Drift: hns.DriftRecreate}},
+	} {
+		d.Subnets = []netip.Prefix{netip.MustParsePrefix(run.subnet)}
+		plan, err := d.Plan()
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		state, err := node.Ensure(ctx, client, host, plan, &run.opts)
+		fmt.Println(errors.Is(err, hns.ErrDrift), state.Changed())
+		for _, s := range state.Steps {
+			if s.Action != hns.ActionKeep {
+				fmt.Println(s)
+			}
+		}
+	}
+	fmt.Println(counters.Snapshot())
+	// Output:
+	// false true
+	// network: create
+	// true false
+	// network: refuse: Ipams[0].Subnets[0].IpAddressPrefix: want 10.244.8.0/24, got 10.244.3.0/24
+	// false true
+	// network: recreate: Ipams[0].Subnets[0].IpAddressPrefix: want 10.244.8.0/24, got 10.244.3.0/24
+	// map[ensure_changes:1 ensure_failures:1 ensures:3]
 }

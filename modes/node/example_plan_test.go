@@ -127,3 +127,63 @@ func ExamplePlan_WriteConflist() {
 	// }
 	// true
 }
+
+// Without subnets or cluster CIDRs there is nothing for flannel's plugin.
+func ExamplePlan_WriteSubnetEnv() {
+	dir, err := os.MkdirTemp("", "node")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	d := node.Description{
+		Mode:          modes.L2Bridge,
+		Name:          "cbr0",
+		Subnets:       []netip.Prefix{netip.MustParsePrefix("10.244.3.0/24")},
+		ClusterCIDRs:  []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
+		NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")},
+		IPMasq:        true,
+	}
+	plan, err := d.Plan()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	path := filepath.Join(dir, "flannel", "subnet.env")
+	fmt.Println(plan.WriteSubnetEnv(path))
+	text, err := os.ReadFile(path)
+	fmt.Print(string(text), err, "\n")
+	// Output:
+	// <nil>
+	// FLANNEL_NETWORK=10.244.0.0/16
+	// FLANNEL_SUBNET=10.244.3.1/24
+	// FLANNEL_MTU=1500
+	// FLANNEL_IPMASQ=true
+	// <nil>
+}
+
+// What HNS must have can be asked before a node is chosen for it.
+func ExamplePlan_Requirements() {
+	plan, err := node.Description{
+		Mode:          modes.Overlay,
+		Name:          "flannel.4096",
+		Subnets:       []netip.Prefix{netip.MustParsePrefix("10.244.3.0/24")},
+		ClusterCIDRs:  []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
+		NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")},
+		VXLANPort:     8472,
+		DSR:           true,
+	}.Plan()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range plan.Requirements() {
+		fmt.Println(r)
+	}
+	// Output:
+	// V2Api: documents of schema 2
+	// RemoteSubnet for Type: other nodes are reached by RemoteSubnetRoute policies
+	// VxlanPort for Policies[0]: the policy VxlanPort
+	// HostRoute for AddPolicies[0]: the policy HostRoute
+	// DSR for DSR: direct server return
+}
