@@ -158,6 +158,9 @@ func (e *ensurer) run(ctx context.Context) error {
 		return errors.New("node: ensure: no plan")
 	}
 	d := &e.plan.Description
+	if e.client == nil {
+		return fmt.Errorf("node: ensure %q: no client", d.Name)
+	}
 	if e.host == nil && d.Mode != modes.NAT {
 		return fmt.Errorf("node: ensure %q: no host, which mode %s needs", d.Name, d.Mode)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -70,6 +71,9 @@ func (p *Plan) WriteConflist(path string) error {
 // would have addresses that are led to another node (flannel-io/flannel#556).
 // The error, an *[hns.FieldError] for each family, has both values.
 func CheckSubnetEnv(env *subnetenv.Env, network *hns.Network) error {
+	if env == nil || network == nil {
+		return errors.New("node: compare subnet.env and network: there are not both")
+	}
 	var bad faults
 	check := func(key string, s netip.Prefix) {
 		if !s.IsValid() {

@@ -28,8 +28,11 @@ type KubeProxy struct {
 	FeatureGates []string
 }
 
-// Args returns the arguments of the command line.
+// Args returns the arguments of the command line; nil has none.
 func (k *KubeProxy) Args() []string {
+	if k == nil {
+		return nil
+	}
 	args := []string{"--proxy-mode=kernelspace", "--network-name=" + k.NetworkName}
 	if len(k.ClusterCIDRs) > 0 {
 		var texts []string

@@ -348,6 +348,20 @@ func TestStaleSubnetEnv(t *testing.T) {
 	}
 }
 
+// TestNil: what is not there is an error, or nothing.
+func TestNil(t *testing.T) {
+	p := planOf(t, descriptions()["nat"])
+	if _, err := node.Ensure(t.Context(), nil, nil, p, nil); err == nil {
+		t.Error("no client, no error")
+	}
+	if node.CheckSubnetEnv(nil, p.Network.Network) == nil || node.CheckSubnetEnv(&subnetenv.Env{}, nil) == nil {
+		t.Error("nothing to compare, and no error")
+	}
+	if p.KubeProxy.Args() != nil {
+		t.Error("arguments of no kube-proxy")
+	}
+}
+
 // TestRefused gives the paths of all that is wrong, all at once.
 func TestRefused(t *testing.T) {
 	change := func(name string, f func(*node.Description)) node.Description {

@@ -235,3 +235,40 @@ func TestOldGoesFirst(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTwoAgents: the old agent still runs beside the new one. They work at the
+// same time, and what one did the other one finds; no way is there twice.
+func TestTwoAgents(t *testing.T) {
+	for _, batch := range []int{1, 0} {
+		c := newCluster(t, "overlay", batch, nil)
+		other, err := node.NewRemotes(hns.New(c.hns, nil), nil, c.plan, &node.RemotesOptions{Batch: batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range 12 {
+			nodes := many(20)
+			for i := range nodes {
+				nodes[i].MAC[1] = byte(round)
+			}
+			nodes = nodes[round:]
+			done := make(chan error)
+			go func() {
+				_, err := other.Reconcile(t.Context(), nodes)
+				done <- err
+			}()
+			_, errOne := c.remotes.Reconcile(t.Context(), nodes)
+			if err := errors.Join(errOne, <-done); err != nil && !errors.Is(err, hns.ErrExists) {
+				t.Errorf("round %d: %v", round, err)
+			}
+			c.reconcile(nodes...)
+			var want []string
+			for _, n := range nodes {
+				want = append(want, fmt.Sprintf("%s %s %s", n.Subnets[0], n.Addresses[0], n.MAC))
+			}
+			c.wantWays(fmt.Sprint("round ", round), want...)
+			if report, err := other.Reconcile(t.Context(), nodes); err != nil || report.Kept != len(nodes) {
+				t.Errorf("round %d: %s, %v", round, report, err)
+			}
+		}
+	}
+}
