@@ -244,9 +244,11 @@ func TestHostEndpointLeftovers(t *testing.T) {
 			if _, err := m.client.Endpoints.Create(ctx, &hns.Endpoint{Name: "cbr0_ep", Network: first.Network.ID, IPConfigs: []hns.IPConfig{{Address: addr("10.244.3.78"), PrefixLength: 24}}}); err != nil {
 				t.Fatal(err)
 			}
-			before := m.text()
-			if dry := m.ensure(p, &node.EnsureOptions{DryRun: true}); !dry.Changed() || m.text() != before {
-				t.Errorf("dry run: %s", stepsOf(dry))
+			if dry, err := node.Ensure(ctx, m.client, m.host, p, &node.EnsureOptions{DryRun: true}); err != nil || !dry.Changed() {
+				t.Errorf("dry run: %v\n%s", err, stepsOf(dry))
+			}
+			if all, err := m.client.Endpoints.Named(ctx, "cbr0_ep"); err != nil || len(all) != 2 {
+				t.Errorf("dry run left %d endpoints, %v", len(all), err)
 			}
 		},
 		"gone": func() {

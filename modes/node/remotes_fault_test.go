@@ -125,6 +125,14 @@ func TestHeld(t *testing.T) {
 	c.reconcile(remote(7), remote(8))
 	c.reconcile(remote(8))
 	c.wantWays("gone", way8)
+
+	// It comes back with another address, and somebody else claims its subnet.
+	c.reconcile(remote(9))
+	c.reconcile(node.Remote{Name: "node-009", Err: errors.New("annotation")})
+	moved := with(remote(9), func(r *node.Remote) { r.Addresses = addrs("192.0.2.99") })
+	claimer := with(remote(7), func(r *node.Remote) { r.Subnets = remote(9).Subnets })
+	c.reconcile(claimer, moved)
+	c.wantWays("back", "10.244.9.0/24 192.0.2.99 4E-0A-00-00-00-09")
 }
 
 // TestRandomClusters compares with a model that knows nothing of what was there
