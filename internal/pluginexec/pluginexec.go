@@ -31,19 +31,19 @@ const (
 	busyPause = 200 * time.Millisecond
 	busyTries = 25
 
-	// MaxStdout is how much a plugin may write to standard output, in bytes: a
-	// result has some hundred for each address and route. MaxStderr is how much of
+	// maxStdout is how much a plugin may write to standard output, in bytes: a
+	// result has some hundred for each address and route. maxStderr is how much of
 	// standard error is kept.
-	MaxStdout = 1 << 20
-	MaxStderr = 64 << 10
+	maxStdout = 1 << 20
+	maxStderr = 64 << 10
 )
 
-// ErrTooMuch is matched if a plugin wrote more than MaxStdout to standard output.
-// It was killed then, so nobody knows what it has done.
+// ErrTooMuch is matched if a plugin wrote more than 1 MiB to standard output. It was
+// killed then, so nobody knows what it has done.
 var ErrTooMuch = errors.New("the plugin wrote too much to standard output")
 
 // Exec runs plugins. Other than package invoke's default it gives up on pipes
-// that are held open, takes no more than MaxStdout, writes to this process's
+// that are held open, takes no more than 1 MiB, writes to this process's
 // standard error only if asked to, keeps the cause of a failure, and takes the
 // plugin along when this process dies.
 type Exec struct {
@@ -84,8 +84,8 @@ func (e *Exec) ExecPlugin(ctx context.Context, path string, stdin []byte, enviro
 func (e *Exec) once(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
-	stdout := &stream{most: MaxStdout, full: kill}
-	stderr := &stream{most: MaxStderr, full: func() {}}
+	stdout := &stream{most: maxStdout, full: kill}
+	stderr := &stream{most: maxStderr, full: func() {}}
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, bytes.NewReader(stdin), stdout, stderr
 	cmd.WaitDelay = pipeGrace
@@ -96,7 +96,7 @@ func (e *Exec) once(ctx context.Context, path string, stdin []byte, environ []st
 	}
 	switch {
 	case stdout.left > 0:
-		return nil, fmt.Errorf("%w, more than %d bytes: %q", ErrTooMuch, MaxStdout, shorten(stdout.kept.Bytes()))
+		return nil, fmt.Errorf("%w, more than %d bytes: %q", ErrTooMuch, maxStdout, shorten(stdout.kept.Bytes()))
 	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it ended well and left a process behind
 		return stdout.kept.Bytes(), nil
 	}
