@@ -70,7 +70,7 @@ const (
 
 // The configuration of IPAM was changed between ADD and DEL: the lease goes back to
 // whom it came from, whether the runtime or an agent comes for it, and no note stays.
-func TestIPAMChanges(t *testing.T) {
+func TestHostLocalOrAnother(t *testing.T) {
 	move := func(t *testing.T, c *changer) { must(t, os.Rename(c.a, c.b)) }
 	tests := []struct {
 		name, add, del string
@@ -132,7 +132,7 @@ func TestIPAMChanges(t *testing.T) {
 }
 
 // An ipam that cannot be read any more does not keep DEL from the lease.
-func TestIPAMBreaks(t *testing.T) {
+func TestHostLocalBreaks(t *testing.T) {
 	for _, broken := range []string{`"x"`, `{"type": ["host-local"]}`, `7`} {
 		c := newChanger(t)
 		p := c.pod("sbx-01")
@@ -150,7 +150,7 @@ func TestIPAMBreaks(t *testing.T) {
 
 // The IPAM plugin of the ADD is not on the node any more: DEL takes the endpoint and
 // says which plugin has the lease, instead of asking one that has not.
-func TestIPAMThatIsGone(t *testing.T) {
+func TestHostLocalForAnother(t *testing.T) {
 	c := newChanger(t)
 	p := c.pod("sbx-01")
 	if _, err := c.plugin.Add(t.Context(), c.args(t, p, lakeA)); err != nil {
@@ -179,7 +179,7 @@ func TestIPAMThatIsGone(t *testing.T) {
 
 // Of a network by another name DEL takes nothing, for the sandbox may be on both;
 // what ADD made stays for a DEL, or a GC, by the name that ADD had.
-func TestNetworkNameChanges(t *testing.T) {
+func TestHostLocalOfAnotherName(t *testing.T) {
 	c := newChanger(t)
 	p := c.pod("sbx-01")
 	args := c.args(t, p, hostLocalA)
