@@ -8,7 +8,9 @@ import (
 )
 
 // IPAM hands out addresses to a network plugin. Implementations must be safe for
-// concurrent use: a plugin may serve several pods in one process.
+// concurrent use: a plugin may serve several pods in one process. They must return
+// soon after the context is done. Nobody cuts them short: one that goes on alone
+// could take an address after the DEL that follows.
 //
 // Further duties are interfaces of their own, which a caller finds by type
 // assertion, so that they can be added without breaking anybody: see

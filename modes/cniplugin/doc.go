@@ -65,6 +65,8 @@
 // configuration's "timeout", a duration such as "45s", of a second at least;
 // [DefaultTimeout] if it is absent. Giving back after a failed ADD may take up to
 // twice 15 seconds more: leave room for them below the runtime's own deadline.
+// Waiting ends with the deadline for all but an IPAM of the author's, which must
+// heed it by itself; a hook gets 5 seconds more.
 // GC waits for no sandbox: one that is busy it leaves for the next time.
 //
 // # Chains

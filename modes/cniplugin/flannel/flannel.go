@@ -18,6 +18,9 @@
 // to standard output, and, on Windows and Linux, when this process ends: what it
 // did after the DEL that follows nobody would take back.
 //
+// Errors have the codes that package cniplugin lists; those of a delegate that is
+// executed are passed on.
+//
 // # Keys
 //
 // The keys timeout, stateDir, logFile and logLevel of package cniplugin may
