@@ -1,11 +1,15 @@
 package node_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/modes/node"
 )
 
@@ -116,4 +120,40 @@ func TestOldClaimOnOurSubnet(t *testing.T) {
 		t.Errorf("%s, %v", got, got.Skipped)
 	}
 	c.wantWays("others", way8, way9)
+}
+
+// TestAddressOfOneFamily: a node of two families keeps what it is led by in one,
+// and claims another's address in the other.
+func TestAddressOfOneFamily(t *testing.T) {
+	d := furtherDescriptions()["l2bridge-dual-stack"]
+	dual := func(i int) node.Remote {
+		return node.Remote{Name: fmt.Sprintf("node-%d", i), Subnets: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.244.%d.0/24", i)), netip.MustParsePrefix(fmt.Sprintf("fd00:244:0:%d::/64", i))},
+			Addresses: addrs(fmt.Sprintf("192.0.2.%d", i), fmt.Sprintf("2001:db8::%d", i))}
+	}
+	for _, restart := range []bool{false, true} {
+		m := newMachine(t, emulator.Options{Adapters: []emulator.Adapter{{Name: "Ethernet", Addresses: prefixes("192.0.2.10/24", "2001:db8::10/64")}}})
+		c := &cluster{machine: m, plan: planOf(t, d), log: &bytes.Buffer{}}
+		m.ensure(c.plan, nil)
+		c.restartAgent()
+		c.reconcile(dual(7), dual(8))
+		want := c.ways()
+		if restart {
+			c.restartAgent()
+		}
+		bad := with(dual(7), func(r *node.Remote) { r.Addresses[1] = dual(8).Addresses[1] })
+		if got := c.reconcile(bad, dual(8)); len(got.Skipped) != 1 || got.Skipped[0].Node != "node-7" || got.Held != 2 {
+			t.Errorf("restart %t: %s, %v", restart, got, got.Skipped)
+		}
+		c.wantWays(fmt.Sprint("restart ", restart), want...)
+	}
+}
+
+// TestNewcomerWaits: a node that is led to moves to an address that a new one
+// claims too.
+func TestNewcomerWaits(t *testing.T) {
+	c := newCluster(t, "overlay", 0, nil)
+	c.reconcile(remote(8))
+	to := func(r *node.Remote) { r.Addresses = addrs("192.0.2.88") }
+	c.reconcile(with(remote(7), to), with(remote(8), to))
+	c.wantWays("moved", "10.244.8.0/24 192.0.2.88 4E-0A-00-00-00-08")
 }
