@@ -79,11 +79,15 @@ func TestTwoOfOneName(t *testing.T) {
 	if n := strings.Count(c.log.String(), "node skipped"); n != 4 || got[node.CountNodesSkipped+"duplicate"] != 2 || got[node.CountNodesSkipped+"malformed"] != 2 {
 		t.Errorf("%d events, %v\n%s", n, got, c.log)
 	}
+	// What leads to a subnet of the others does not stay for them.
+	c.foreignWay("10.244.8.0/24", "192.0.2.99")
+	c.reconcile(same...)
+	c.wantWays("stale", way7)
 	// The one that is led to stays, also if another comes before it.
 	c.reconcile(same[0])
 	c.reconcile(same...)
 	c.wantWays("the incumbent", way9)
-	if n := strings.Count(c.log.String(), "no longer skipped"); n != 2 { // "twin" and ""
+	if n := strings.Count(c.log.String(), "no longer skipped"); n != 2 { // "" and "twin"
 		t.Errorf("%d times well again\n%s", n, c.log)
 	}
 	// A twin that cannot be read takes nothing from one that can.
