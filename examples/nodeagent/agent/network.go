@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/subnetenv"
@@ -179,7 +180,7 @@ func (a *Agent) serviceCIDRs(ctx context.Context) ([]netip.Prefix, error) {
 
 // ensure makes the network as planned, unless it was just now.
 func (a *Agent) ensure(ctx context.Context) error {
-	if a.fresh() {
+	if a.fresh() && !a.lost(ctx) {
 		return nil
 	}
 	state, err := node.Ensure(ctx, a.opts.HNS, a.opts.Host, a.plan,
@@ -197,6 +198,17 @@ func (a *Agent) ensure(ctx context.Context) error {
 	}
 	a.state, a.ensured = state, time.Now()
 	return nil
+}
+
+// lost reports whether a host-gw network is gone. Leading to the other nodes does
+// not find that out there, as it does on VXLAN: the routes would be put on the
+// bare adapter, and stay on it when the network takes its address.
+func (a *Agent) lost(ctx context.Context) bool {
+	if a.plan.Description.Mode != modes.L2Bridge {
+		return false
+	}
+	_, err := a.opts.HNS.Networks.ByID(ctx, a.state.Network.ID)
+	return errors.Is(err, hns.ErrNotFound)
 }
 
 // lead leads to the other nodes. refused are single ways, which hold up nothing
