@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/hnskit/hnskit/examples/nodeagent/internal/kubetest"
 	"github.com/hnskit/hnskit/subnetenv"
@@ -34,6 +35,7 @@ type cluster struct {
 	*testing.T
 	server  *kubetest.Server
 	admin   kubernetes.Interface
+	config  *rest.Config // of who may do what the manifest says
 	proxies []*kubetest.Proxy
 	backend string
 	agents  []*winNode
@@ -47,11 +49,11 @@ func newCluster(t *testing.T, backend string) *cluster {
 	t.Helper()
 	c := &cluster{T: t, server: kubetest.New(t), backend: backend, created: map[string]*corev1.Node{}}
 	c.admin = c.server.Admin(t)
-	config := c.server.ConfigOf(t, manifest)
+	c.config = c.server.ConfigOf(t, manifest)
 	for i := 1; i <= 3; i++ {
 		proxy := c.server.NewProxy(t)
 		c.proxies = append(c.proxies, proxy)
-		w := newWinNode(t, fmt.Sprintf("win-%d", i), nodeAddress(10+i), netConf(t, backend), kubetest.ClientOf(t, proxy.Config(config)))
+		w := newWinNode(t, fmt.Sprintf("win-%d", i), nodeAddress(10+i), netConf(t, backend), kubetest.ClientOf(t, proxy.Config(c.config)))
 		c.agents = append(c.agents, w)
 		c.addAgentNode(w, podCIDR(i))
 		w.start(t)
