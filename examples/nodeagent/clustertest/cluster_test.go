@@ -53,7 +53,7 @@ func newCluster(t *testing.T, backend string) *cluster {
 	for i := 1; i <= 3; i++ {
 		proxy := c.server.NewProxy(t)
 		c.proxies = append(c.proxies, proxy)
-		w := newWinNode(t, fmt.Sprintf("win-%d", i), nodeAddress(10+i), netConf(t, backend), kubetest.ClientOf(t, proxy.Config(c.config)))
+		w := newWinNode(t, fmt.Sprintf("win-%d", i), netip.PrefixFrom(nodeAddress(10+i), linkBits), netConf(t, backend, clusterCIDR), kubetest.ClientOf(t, proxy.Config(c.config)))
 		c.agents = append(c.agents, w)
 		c.addAgentNode(w, podCIDR(i))
 		w.start(t)
@@ -61,13 +61,13 @@ func newCluster(t *testing.T, backend string) *cluster {
 	return c
 }
 
-func netConf(tb testing.TB, backend string) *subnetenv.NetConf {
+func netConf(tb testing.TB, backend string, network netip.Prefix) *subnetenv.NetConf {
 	tb.Helper()
 	b := map[string]any{"Type": backend}
 	if backend == subnetenv.BackendVXLAN {
 		b["VNI"], b["Port"] = vni, vxlanPort
 	}
-	text, err := json.Marshal(map[string]any{"Network": clusterCIDR, "Backend": b})
+	text, err := json.Marshal(map[string]any{"Network": network, "Backend": b})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/modes"
+	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
 	"github.com/hnskit/hnskit/subnetenv"
 )
@@ -42,6 +43,10 @@ type winNode struct {
 	dir     string
 	pods    map[string]*pod
 	log     safeBuffer
+	resync  time.Duration
+	batch   int // of requests to HNS, see agent.Options
+
+	counters *node.Counters
 
 	agent *agent.Agent
 	stop  func()
@@ -50,12 +55,13 @@ type winNode struct {
 // linkBits is the length of the nodes' subnet, 192.0.2.0/24.
 const linkBits = 24
 
-func newWinNode(tb testing.TB, name string, address netip.Addr, netConf *subnetenv.NetConf, kube kubernetes.Interface) *winNode {
+// newWinNode makes a node with an address and the length of its subnet.
+func newWinNode(tb testing.TB, name string, on netip.Prefix, netConf *subnetenv.NetConf, kube kubernetes.Interface) *winNode {
 	tb.Helper()
-	last := address.As4()[3]
-	w := &winNode{name: name, address: address, netConf: netConf, kube: kube, dir: tb.TempDir(), pods: map[string]*pod{}}
+	last := on.Addr().As4()[3]
+	w := &winNode{name: name, address: on.Addr(), netConf: netConf, kube: kube, dir: tb.TempDir(), pods: map[string]*pod{}, resync: resync, counters: &node.Counters{}}
 	w.hns = emulator.New(&emulator.Options{Seed: uint64(last), Adapters: []emulator.Adapter{
-		{Name: "Ethernet", MAC: hns.MAC{0x00, 0x50, 0x56, 0, 0, last}, Addresses: []netip.Prefix{netip.PrefixFrom(address, linkBits)}}}})
+		{Name: "Ethernet", MAC: hns.MAC{0x00, 0x50, 0x56, 0, 0, last}, Addresses: []netip.Prefix{on}}}})
 	w.client = hns.New(w.hns, nil)
 	w.host = hostnet.NewMemory(func() ([]hostnet.Adapter, error) {
 		list, err := w.hns.Adapters()
@@ -85,8 +91,8 @@ func (w *winNode) start(tb testing.TB) {
 		NodeName: w.name, Client: w.kube, HNS: w.client, Host: w.host, NetConf: w.netConf,
 		IPMasq: true, DNS: modes.ClusterDNS{Servers: []netip.Addr{dnsVIP}},
 		SubnetFile: w.subnetFile(), ConflistFile: w.conflist(),
-		Drift: hns.DriftRecreate, Resync: resync, Debounce: 20 * time.Millisecond,
-		Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Drift: hns.DriftRecreate, Batch: w.batch, Resync: w.resync, Debounce: 20 * time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&w.log, nil)), Counters: w.counters,
 	})
 	if err != nil {
 		tb.Fatal(err)

@@ -73,20 +73,34 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
+// Available reports whether New does not skip.
+func Available() bool {
+	_, _, missing := find()
+	return missing == ""
+}
+
 func programs(tb testing.TB) (server, etcd string) {
 	tb.Helper()
-	server = os.Getenv(ServerVariable)
-	if server == "" {
-		tb.Skipf("%s is not set: .ci/kube-apiserver prints the path that it wants", ServerVariable)
+	server, etcd, missing := find()
+	if missing != "" {
+		tb.Skip(missing)
+	}
+	return server, etcd
+}
+
+// find returns the paths of the programs, or what is missing.
+func find() (server, etcd, missing string) {
+	if server = os.Getenv(ServerVariable); server == "" {
+		return "", "", ServerVariable + " is not set: .ci/kube-apiserver prints the path that it wants"
 	}
 	if etcd = os.Getenv(EtcdVariable); etcd != "" {
-		return server, etcd
+		return server, etcd, ""
 	}
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
-		tb.Skipf("no etcd in PATH, and %s is not set", EtcdVariable)
+		return "", "", "no etcd in PATH, and " + EtcdVariable + " is not set"
 	}
-	return server, etcd
+	return server, etcd, ""
 }
 
 // Kill ends the server at once, as a crash does. What it had acknowledged is in
