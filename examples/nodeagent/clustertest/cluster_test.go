@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +39,7 @@ type cluster struct {
 	admin   kubernetes.Interface
 	config  *rest.Config // of who may do what the manifest says
 	proxies []*kubetest.Proxy
+	lists   []*atomic.Int64 // of Nodes, by each of the agents
 	backend string
 	agents  []*winNode
 	// created are the Nodes of the agents as they were before the agents saw
@@ -53,13 +56,35 @@ func newCluster(t *testing.T, backend string) *cluster {
 	for i := 1; i <= 3; i++ {
 		proxy := c.server.NewProxy(t)
 		c.proxies = append(c.proxies, proxy)
-		w := newWinNode(t, fmt.Sprintf("win-%d", i), netip.PrefixFrom(nodeAddress(10+i), linkBits), netConf(t, backend, clusterCIDR), kubetest.ClientOf(t, proxy.Config(c.config)))
+		lists := &atomic.Int64{}
+		c.lists = append(c.lists, lists)
+		kube := kubetest.ClientOf(t, countLists(proxy.Config(c.config), lists))
+		w := newWinNode(t, fmt.Sprintf("win-%d", i), netip.PrefixFrom(nodeAddress(10+i), linkBits), netConf(t, backend, clusterCIDR), kube)
 		c.agents = append(c.agents, w)
 		c.addAgentNode(w, podCIDR(i))
 		w.start(t)
 	}
 	return c
 }
+
+// countLists counts how often whoever uses the config asks for all Nodes, not
+// for their changes alone.
+func countLists(config *rest.Config, lists *atomic.Int64) *rest.Config {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			q := r.URL.Query()
+			if r.Method == http.MethodGet && r.URL.Path == "/api/v1/nodes" && (q.Get("watch") == "" || q.Get("sendInitialEvents") == "true") {
+				lists.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return config
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func netConf(tb testing.TB, backend string, network netip.Prefix) *subnetenv.NetConf {
 	tb.Helper()

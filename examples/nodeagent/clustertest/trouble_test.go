@@ -37,6 +37,10 @@ func TestAPIServerTrouble(t *testing.T) {
 		for _, p := range c.proxies {
 			p.Cut()
 		}
+		var before []int64
+		for _, n := range c.lists {
+			before = append(before, n.Load())
+		}
 		c.deleteNode(linuxName(4))
 		c.addLinux(5, 24) // the podCIDR of the one that nobody saw leave
 		c.lease(2, nodeAddress(22), linuxMAC(2))
@@ -47,6 +51,11 @@ func TestAPIServerTrouble(t *testing.T) {
 			p.Mend()
 		}
 		c.converged("changes that etcd has forgotten")
+		for i, n := range c.lists {
+			if n.Load() <= before[i] {
+				t.Errorf("%s: the watch did not fall behind: Nodes were listed %d times before, and %d after", c.agents[i].name, before[i], n.Load())
+			}
+		}
 	})
 }
 
