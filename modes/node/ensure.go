@@ -26,7 +26,8 @@ type EnsureOptions struct {
 	// Drift says what to do with a network that is there, is not as planned and
 	// cannot be changed in place. The default refuses it with a
 	// *[hns.DriftError]. [hns.DriftRecreate] makes it anew if it has no
-	// endpoints but the node's own, whatever that was asked for.
+	// endpoints but the node's own, whatever that was asked for, and those that
+	// kube-proxy makes again: of pods of other nodes, and of the source VIP.
 	Drift hns.Drift
 	// Wait bounds each wait for what appears late; zero is [DefaultWait]. The
 	// context bounds the whole.

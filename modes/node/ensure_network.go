@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -74,10 +75,12 @@ func (e *ensurer) unchangeable(n *hns.Network) []hns.Difference {
 	return out
 }
 
-// freeNetwork deletes the node's own endpoint if nothing else is on the network,
-// so that the network can be made anew; else it returns the refusal.
+// freeNetwork deletes what stands on the network without being a pod, so that it
+// can be made anew: the node's own endpoint, and those that kube-proxy made, which
+// finds that the network is another and makes them again. If there is anything
+// else it returns the refusal.
 func (e *ensurer) freeNetwork(ctx context.Context, id hns.ID, refused error) (bool, error) {
-	if e.plan.HostEndpoint == nil {
+	if m := e.plan.Description.Mode; m != modes.L2Bridge && m != modes.Overlay {
 		return false, refused
 	}
 	var users []*hns.Endpoint
@@ -89,7 +92,7 @@ func (e *ensurer) freeNetwork(ctx context.Context, id hns.ID, refused error) (bo
 		return false, err
 	}
 	for _, u := range users {
-		if u.Name != e.plan.HostEndpoint.Name || !u.Namespace.IsZero() {
+		if !e.inNobodysWay(u) {
 			return false, refused
 		}
 	}
@@ -103,6 +106,26 @@ func (e *ensurer) freeNetwork(ctx context.Context, id hns.ID, refused error) (bo
 		}
 	}
 	return true, nil
+}
+
+// inNobodysWay reports whether an endpoint is the node's own, stands for a pod of
+// another node, or is kube-proxy's for the source VIP that goes with the subnet
+// of the network that is there.
+func (e *ensurer) inNobodysWay(u *hns.Endpoint) bool {
+	switch own := e.plan.HostEndpoint; {
+	case !u.Namespace.IsZero():
+		return false
+	case u.Flags&hns.EndpointRemote != 0, own != nil && u.Name == own.Name:
+		return true
+	case e.there == nil || e.plan.Description.Mode != modes.Overlay:
+		return false
+	}
+	old := e.plan.Description
+	old.Subnets, old.Gateways, old.SourceVIP = nil, nil, netip.Addr{}
+	for _, s := range e.there.Subnets() {
+		old.Subnets, old.Gateways = append(old.Subnets, s.Prefix), append(old.Gateways, s.Gateway())
+	}
+	return slices.Equal(u.Addresses(), []netip.Addr{old.freeAddress()})
 }
 
 // address waits for the node's address on the network, and for the adapter that
