@@ -94,9 +94,12 @@ func TestOwnNodeAnew(t *testing.T) {
 		c := whole(t, backend)
 		empty, busy := c.agents[2], c.agents[1]
 
+		c.proxyServices(empty) // kube-proxy's endpoints are in nobody's way
 		c.deleteNode(empty.name)
 		c.waysConverge("Node deleted", c.agents[0], c.agents[1])
 		c.addAgentNode(empty, podCIDR(43))
+		c.waysConverge("Node anew, no pods", c.agents...)
+		c.unproxyServices(empty)
 		c.converged("Node anew, no pods")
 		c.addPod(empty, "web-3", 10)
 		c.converged("a pod on the new network")
