@@ -24,7 +24,7 @@ func wineCommand(t *testing.T, vars []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), "./wine", args...)
 	for _, v := range cmd.Environ() {
 		switch name, _, _ := strings.Cut(v, "="); name {
-		case native.StateVariable, native.LogVariable, native.VersionVariable, "HNSKIT_NO_HNS":
+		case native.StateVariable, native.LogVariable, native.VersionVariable, native.AdaptersVariable, "HNSKIT_NO_HNS":
 		default:
 			cmd.Env = append(cmd.Env, v)
 		}
@@ -237,7 +237,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, word := range []string{
 		"setup", "run", "env", "overlay", "hcsshim", "hnslib", "stop",
-		"HNSKIT_WINE_DIR", "HNSKIT_WINE_TIMEOUT", "HNSKIT_STATE", "HNSKIT_CALL_LOG", "HNSKIT_HNS_VERSION", "HNSKIT_NO_HNS",
+		"HNSKIT_WINE_DIR", "HNSKIT_WINE_TIMEOUT", "HNSKIT_STATE", "HNSKIT_CALL_LOG", "HNSKIT_HNS_VERSION", "HNSKIT_ADAPTERS", "HNSKIT_NO_HNS",
 	} {
 		if !strings.Contains(got.stdout, word) {
 			t.Errorf("the help does not tell of %s", word)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hnskit/hnskit/hns"
+	"github.com/hnskit/hnskit/internal/emuopen"
 )
 
 // The environment variables that [Open] reads.
@@ -20,16 +21,17 @@ const (
 	// VersionVariable is the version of HNS, such as "15.4", that a new HNS
 	// has. Without it the emulator has its default.
 	VersionVariable = "HNSKIT_HNS_VERSION"
+	// AdaptersVariable is the adapters of the host that a new HNS has, such as
+	// "Ethernet=192.0.2.11/24". Without it the emulator has its default.
+	AdaptersVariable = "HNSKIT_ADAPTERS"
 )
 
-// Open returns the API that the environment asks for. open makes the backend
-// from the path of the state file, which is empty for an HNS in memory, and the
-// version, which is zero if none was asked for. Paths may be of Wine (Z:\tmp\x)
-// or of Linux (/tmp/x).
+// Open returns the API that the environment asks for. open makes the backend.
+// Paths may be of Wine (Z:\tmp\x) or of Linux (/tmp/x).
 //
 // Open always returns an API: if something is amiss, every call of it fails
 // and tells why, which is the only voice that a DLL has.
-func Open(getenv func(string) string, open func(path string, version hns.Version) (hns.Backend, error)) *API {
+func Open(getenv func(string) string, open func(emuopen.Wish) (hns.Backend, error)) *API {
 	var log *Log
 	if path := getenv(LogVariable); path != "" {
 		var err error
@@ -41,7 +43,11 @@ func Open(getenv func(string) string, open func(path string, version hns.Version
 	if err != nil {
 		return New(broken{fmt.Errorf("%s: %w", VersionVariable, err)}, log)
 	}
-	backend, err := open(filePath(getenv(StateVariable)), version)
+	adapters, err := emuopen.ParseAdapters(getenv(AdaptersVariable))
+	if err != nil {
+		return New(broken{fmt.Errorf("%s: %w", AdaptersVariable, err)}, log)
+	}
+	backend, err := open(emuopen.Wish{Path: filePath(getenv(StateVariable)), Version: version, Adapters: adapters})
 	if err != nil {
 		backend = broken{fmt.Errorf("%s: %w", StateVariable, err)}
 	}

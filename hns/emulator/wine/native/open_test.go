@@ -9,6 +9,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator/wine/native"
+	"github.com/hnskit/hnskit/internal/emuopen"
 )
 
 func environment(vars map[string]string) func(string) string {
@@ -21,20 +22,24 @@ func TestOpen(t *testing.T) {
 	state := filepath.Join(dir, "state.json")
 	for name, vars := range map[string]map[string]string{
 		"nothing set": {},
-		"all set":     {native.StateVariable: state, native.LogVariable: log, native.VersionVariable: "15.15"},
+		"all set": {native.StateVariable: state, native.LogVariable: log, native.VersionVariable: "15.15",
+			native.AdaptersVariable: "eth0=192.0.2.7/24"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &backend{docs: []string{`{"ID":"` + netID.String() + `"}`}}
-			asked := "not asked"
-			api := native.Open(environment(vars), func(path string, v hns.Version) (hns.Backend, error) {
-				asked = path
-				if text := vars[native.VersionVariable]; text != "" && v.String() != text || text == "" && v != (hns.Version{}) {
-					t.Errorf("version %s, want %q", v, text)
-				}
+			asked := emuopen.Wish{Path: "not asked"}
+			api := native.Open(environment(vars), func(w emuopen.Wish) (hns.Backend, error) {
+				asked = w
 				return b, nil
 			})
-			if asked != vars[native.StateVariable] {
-				t.Errorf("state = %q, want %q", asked, vars[native.StateVariable])
+			if asked.Path != vars[native.StateVariable] {
+				t.Errorf("state = %q, want %q", asked.Path, vars[native.StateVariable])
+			}
+			if text, v := vars[native.VersionVariable], asked.Version; text != "" && v.String() != text || text == "" && v != (hns.Version{}) {
+				t.Errorf("version %s, want %q", v, text)
+			}
+			if got, want := emuopen.Format(asked.Adapters), vars[native.AdaptersVariable]; got != want {
+				t.Errorf("adapters %q, want %q", got, want)
 			}
 			if a := api.Enumerate(hns.KindNetwork, ""); a.Code != 0 {
 				t.Errorf("enumerate: %+v", a)
@@ -52,14 +57,14 @@ func TestOpen(t *testing.T) {
 
 // What is amiss in the environment is told by every call.
 func TestOpenFails(t *testing.T) {
-	working := func(string, hns.Version) (hns.Backend, error) { return &backend{docs: []string{`{}`}}, nil }
-	failing := func(string, hns.Version) (hns.Backend, error) { return nil, errors.New("state.json:3: broken") }
+	working := func(emuopen.Wish) (hns.Backend, error) { return &backend{docs: []string{`{}`}}, nil }
+	failing := func(emuopen.Wish) (hns.Backend, error) { return nil, errors.New("state.json:3: broken") }
 	missing := filepath.Join(t.TempDir(), "missing", "calls.jsonl")
 	log := filepath.Join(t.TempDir(), "calls.jsonl")
 	tests := []struct {
 		name  string
 		vars  map[string]string
-		open  func(string, hns.Version) (hns.Backend, error)
+		open  func(emuopen.Wish) (hns.Backend, error)
 		says  string
 		calls int // lines in log
 	}{
@@ -69,6 +74,7 @@ func TestOpenFails(t *testing.T) {
 		{"three numbers", map[string]string{native.VersionVariable: "15.4.1"}, working, "not a version such as 15.4", 0},
 		{"negative version", map[string]string{native.VersionVariable: "-1.0"}, working, "not a version such as 15.4", 0},
 		{"no version", map[string]string{native.VersionVariable: "0.0"}, working, "not a version such as 15.4", 0},
+		{"no adapters", map[string]string{native.AdaptersVariable: "192.0.2.7/24"}, working, `HNSKIT_ADAPTERS: "192.0.2.7/24" is not an adapter`, 0},
 		{"log without a directory", map[string]string{native.LogVariable: missing}, working, "HNSKIT_CALL_LOG: call log: open " + missing, 0},
 	}
 	for _, tt := range tests {
