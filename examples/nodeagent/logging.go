@@ -1,0 +1,30 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"log/slog"
+	"strconv"
+
+	"k8s.io/klog/v2"
+)
+
+// logger returns the log of the program. Of the two levels asked for, --log-level
+// and -v, the more talkative counts.
+func (c *config) logger(w io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: min(c.logLevel, slog.Level(-c.verbosity))}
+	if c.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// sendKlogTo has the Kubernetes client, which logs by klog, log to l.
+func sendKlogTo(l *slog.Logger, verbosity int) {
+	klog.SetSlogLogger(l)
+	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(fs)
+	if err := fs.Set("v", strconv.Itoa(verbosity)); err != nil {
+		l.Warn("the log of the Kubernetes client keeps its level", "error", err)
+	}
+}
