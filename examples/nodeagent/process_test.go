@@ -256,24 +256,7 @@ func exitCode(err error) int {
 // expect of the cluster of vxlanNetConf.
 func checkNode(t *testing.T, s site, api *fakeAPI, name string) {
 	t.Helper()
-	env, err := subnetenv.Read(s.subnetEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if env.Subnet.String() != "10.244.3.1/24" || env.Networks[0].String() != "10.244.0.0/16" || !env.IPMasq {
-		t.Errorf("subnet.env: %+v", env)
-	}
-	conflist, err := os.ReadFile(s.conflist)
-	var list struct {
-		Name    string
-		Plugins []struct{ Type string }
-	}
-	if err == nil {
-		err = json.Unmarshal(conflist, &list)
-	}
-	if err != nil || list.Name != "flannel.4096" || len(list.Plugins) != 1 || list.Plugins[0].Type != "win-overlay" {
-		t.Errorf("conflist: %v\n%s", err, conflist)
-	}
+	checkFiles(t, s, "flannel.4096", "win-overlay")
 	n := api.node(name)
 	want := fmt.Sprintf(`{"VNI":4096,"VtepMAC":%q}`, vtepMAC(t, s.state))
 	if got := n.Annotations["flannel.alpha.coreos.com/backend-data"]; got != want {
@@ -284,6 +267,26 @@ func checkNode(t *testing.T, s site, api *fakeAPI, name string) {
 	}
 	if got := remotes(t, s.state); len(got) != 1 || got[netip.MustParsePrefix("10.244.0.0/24")] != netip.MustParseAddr("192.0.2.21") {
 		t.Errorf("remote subnets: %v", got)
+	}
+}
+
+// checkFiles looks at what pods start with.
+func checkFiles(t *testing.T, s site, network, plugin string) {
+	t.Helper()
+	env, err := subnetenv.Read(s.subnetEnv)
+	if err != nil || env.Subnet.String() != "10.244.3.1/24" || env.Networks[0].String() != "10.244.0.0/16" || !env.IPMasq {
+		t.Errorf("subnet.env: %+v, %v", env, err)
+	}
+	conflist, err := os.ReadFile(s.conflist)
+	var list struct {
+		Name    string
+		Plugins []struct{ Type string }
+	}
+	if err == nil {
+		err = json.Unmarshal(conflist, &list)
+	}
+	if err != nil || list.Name != network || len(list.Plugins) != 1 || list.Plugins[0].Type != plugin {
+		t.Errorf("conflist: %v\n%s", err, conflist)
 	}
 }
 
