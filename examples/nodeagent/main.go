@@ -97,7 +97,7 @@ func serve(ctx context.Context, c *config, env environment, log *slog.Logger) er
 			return fmt.Errorf("--healthz-ip, --healthz-port: %w", err)
 		}
 		log.InfoContext(ctx, "health and metrics are served", "address", s.address())
-		defer s.shutdown()
+		defer s.shutdown(ctx)
 	}
 	a, err := newAgent(ctx, c, env, m, log)
 	if err != nil {

@@ -21,7 +21,7 @@ type metrics struct {
 	lateCalls *prometheus.CounterVec
 }
 
-func newMetrics(s statuser) *metrics {
+func newMetrics(s reporter) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		counters: &node.Counters{},
@@ -71,7 +71,7 @@ func codeLabel(c hns.Call) string {
 
 // collector shows the counters of package node and the agent's status.
 type collector struct {
-	status   statuser
+	status   reporter
 	counters *node.Counters
 
 	events                          map[string]*prometheus.Desc
@@ -101,7 +101,7 @@ var faults = []node.Fault{
 	node.FaultPort, node.FaultOutside, node.FaultOverlap, node.FaultAddressInUse, node.FaultOffLink,
 }
 
-func newCollector(s statuser, counters *node.Counters) *collector {
+func newCollector(s reporter, counters *node.Counters) *collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("hnskit_"+name, help, labels, nil)
 	}

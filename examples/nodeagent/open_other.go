@@ -36,7 +36,7 @@ func openNode(ctx context.Context, c *config, env environment, log *slog.Logger,
 		return nil, nil, err
 	}
 	log.WarnContext(ctx, "HNS is emulated, and routes and forwarding are kept in memory: no packet follows them", "state", path)
-	return hns.New(h, opts), hostnet.NewMemory(func() ([]hostnet.Adapter, error) {
+	return hns.New(h, opts), hostnet.NewMemory(func() ([]hostnet.Adapter, error) { //nolint:contextcheck // it takes none
 		list, err := h.Adapters()
 		out := make([]hostnet.Adapter, len(list))
 		for i, a := range list {

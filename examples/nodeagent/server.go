@@ -31,12 +31,12 @@ func (w *watched) status() agent.Status {
 	return a.Status()
 }
 
-// statuser is what has a status.
-type statuser interface{ status() agent.Status }
+// reporter tells the status of an agent.
+type reporter interface{ status() agent.Status }
 
 // newHandler serves what flanneld serves, and metrics: /healthz answers 200 as
 // long as the program runs, ready or not; /readyz once the node has its network.
-func newHandler(s statuser, metrics *prometheus.Registry) http.Handler {
+func newHandler(s reporter, metrics *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "nodeagent is running")
@@ -87,9 +87,10 @@ func (s *server) address() string { return s.listener.Addr().String() }
 // grace is how long requests have to end; flanneld's is the same.
 const grace = 3 * time.Second
 
-// shutdown lets requests end, and stops the server.
-func (s *server) shutdown() {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
+// shutdown lets requests end, and stops the server. ctx may be done: the program
+// ends, as a rule.
+func (s *server) shutdown(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close() // whoever still asks gets no answer

@@ -35,7 +35,7 @@ func (f fixed) status() agent.Status { return agent.Status(f) }
 func TestProbes(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		s    statuser
+		s    reporter
 		code int
 		body string
 	}{
@@ -104,7 +104,7 @@ func TestServerEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.shutdown()
+	s.shutdown(t.Context())
 	if _, err := http.Get("http://" + s.address()); err == nil { //nolint:bodyclose,noctx // nobody answers
 		t.Error("it serves on")
 	}
