@@ -8,6 +8,7 @@ import (
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
 	"github.com/hnskit/hnskit/modes/node"
+	"github.com/hnskit/hnskit/modes/node/hostnet"
 )
 
 func TestAdapter(t *testing.T) {
@@ -82,7 +83,7 @@ func TestAdapterBelowVNIC(t *testing.T) {
 func TestAdapterByMAC(t *testing.T) {
 	mac := hns.MAC{2, 0, 0, 0, 0, 1}
 	m := newMachine(t, emulator.Options{Adapters: []emulator.Adapter{
-		{Name: "Storage", MAC: hns.MAC{2, 0, 0, 0, 0, 2}}, {Name: "Ethernet", MAC: mac},
+		{Name: "Storage", MAC: hns.MAC{2, 0, 0, 0, 0, 2}}, {Name: "switch", Virtual: true}, {Name: "Ethernet", MAC: mac},
 		{Name: "vEthernet (switch)", MAC: mac, Virtual: true, Addresses: prefixes("192.0.2.10/24")}}})
 	if s := m.ensure(planOf(t, descriptions()["l2bridge"]), &node.EnsureOptions{DryRun: true}); s.Adapter != "Ethernet" {
 		t.Errorf("%q", s.Adapter)
@@ -114,5 +115,24 @@ func TestWrongAdapter(t *testing.T) {
 	}
 	if s := m.ensure(planOf(t, other), &node.EnsureOptions{Drift: hns.DriftKeep}); len(s.Steps[3].Differences) != 1 {
 		t.Errorf("%s", stepsOf(s))
+	}
+}
+
+// TestLinkMTU: what the pods send must fit the adapter and the vNIC over it; other
+// adapters do not matter.
+func TestLinkMTU(t *testing.T) {
+	adapter := func(name string, mtu int, addresses ...string) hostnet.Adapter {
+		return hostnet.Adapter{Name: name, Index: uint32(len(name)), MTU: mtu, Addresses: prefixes(addresses...), Virtual: strings.HasPrefix(name, "v")}
+	}
+	for _, tt := range []struct {
+		ethernet, vnic, other int
+		ok                    bool
+	}{{1500, 1500, 576, true}, {0, 0, 0, true}, {9000, 1500, 1500, true}, {1400, 1500, 1500, false}, {1500, 1400, 1500, false}, {1500, 1499, 1500, false}} {
+		host := hostnet.NewMemory(hostnet.Fixed(adapter("Ethernet", tt.ethernet), adapter("vEthernet (Ethernet)", tt.vnic, "192.0.2.10/24"), adapter("Storage", tt.other, "198.51.100.1/24")))
+		m := newMachine(t, emulator.Options{})
+		_, err := node.Ensure(t.Context(), m.client, host, planOf(t, descriptions()["overlay"]), &node.EnsureOptions{DryRun: true})
+		if fields := hns.FieldErrors(err); (err == nil) != tt.ok || err != nil && (len(fields) != 1 || fields[0].Path != "LinkMTU") {
+			t.Errorf("%+v: %v", tt, err)
+		}
 	}
 }

@@ -65,6 +65,9 @@ func (g *generated) description() node.Description {
 		d.Subnets = append(d.Subnets, g.part(six, []int{56, 64, 112, 120}[g.IntN(4)]))
 		d.NodeAddresses = append(d.NodeAddresses, addr("2001:db8::7"))
 	}
+	if g.IntN(3) == 0 { // whether the pods have IPv6 or not
+		d.ClusterCIDRs = append(d.ClusterCIDRs, netip.MustParsePrefix("fd00:65::/48"))
+	}
 	if g.maybe() {
 		d.ServiceCIDRs = prefixes("10.96.0.0/12", "fd00:96::/108")[:1+g.IntN(2)]
 	}
@@ -82,7 +85,7 @@ func (g *generated) description() node.Description {
 			d.GatewayRule = modes.GatewaySubnet
 		}
 	case modes.Overlay:
-		d.VNI, d.VXLANPort = uint32(4096+g.IntN(61440)), uint16(1+g.IntN(65535))
+		d.VNI, d.VXLANPort = []uint32{4096, 65535, uint32(4096 + g.IntN(61440))}[g.IntN(3)], uint16(1+g.IntN(65535))
 		if g.maybe() {
 			d.Linux = &node.LinuxVXLAN{VNI: d.VNI, Port: d.VXLANPort}
 		}

@@ -382,6 +382,7 @@ func TestRefused(t *testing.T) {
 		"Linux wraps, this node not":                 {change("l2bridge", func(d *node.Description) { d.Linux = &node.LinuxVXLAN{VNI: 4096, Port: 4789} }), "Linux"},
 		"VNI 1 (moby/libnetwork#1843)":               {change("overlay", func(d *node.Description) { d.VNI, d.Linux = 1, nil }), "VNI"},
 		"VNI 4095":                                   {change("overlay", func(d *node.Description) { d.VNI, d.Linux = 4095, nil }), "VNI"},
+		"VNI 65536":                                  {change("overlay", func(d *node.Description) { d.VNI, d.Linux = 65536, nil }), "VNI"},
 		"VNI 70000, which clients cut off":           {change("overlay", func(d *node.Description) { d.VNI, d.Linux = 70000, nil }), "VNI"},
 		"VNI 16777215":                               {change("overlay", func(d *node.Description) { d.VNI, d.Linux = 16777215, nil }), "VNI"},
 		"VNI where there is none":                    {change("l2bridge", func(d *node.Description) { d.VNI, d.MACPrefix, d.SourceVIP = 4096, "0E-2A", addr("10.244.3.9") }), "SourceVIP MACPrefix VNI"},

@@ -98,6 +98,8 @@ func TestForeignPoliciesStay(t *testing.T) {
 		// more, so that it is a RawPolicy when it is read.
 		hns.RawPolicy{Type: "RemoteSubnetRoute", Settings: []byte(`{"Later":1,"DestinationPrefix":"10.244.7.0/24","IsolationId":4096,"ProviderAddress":"192.0.2.7","DistributedRouterMacAddress":"4e:0a:00:00:00:07"}`)},
 		hns.RawPolicy{Type: "RemoteSubnetRoute", Settings: []byte(`{"DestinationPrefix":"10.244.8.0/24","IsolationId":4096,"ProviderAddress":"192.0.2.99","DistributedRouterMacAddress":"4e:0a:00:00:00:08"}`)},
+		// Right, but for the VNI.
+		hns.RawPolicy{Type: "RemoteSubnetRoute", Settings: []byte(`{"Later":1,"DestinationPrefix":"10.244.9.0/24","IsolationId":4097,"ProviderAddress":"192.0.2.9","DistributedRouterMacAddress":"4e:0a:00:00:00:09"}`)},
 		rsr("10.244.3.0/24", "192.0.2.67"), // this node's own subnet, led elsewhere
 	)
 	if err != nil {
@@ -107,10 +109,10 @@ func TestForeignPoliciesStay(t *testing.T) {
 	if raw := hns.PoliciesOf[hns.RawPolicy](n.Policies); err != nil || len(raw) == 0 {
 		t.Fatalf("nothing is raw: %v", err)
 	}
-	if got := c.reconcile(remote(7), remote(8)).String(); got != "0 added, 1 changed, 2 removed, 1 kept, 0 held, 0 failed, 0 nodes skipped" {
+	if got := c.reconcile(remote(7), remote(8), remote(9)).String(); got != "0 added, 2 changed, 2 removed, 1 kept, 0 held, 0 failed, 0 nodes skipped" {
 		t.Error(got)
 	}
-	c.wantWays("taken over", "10.244.0.0/16 192.0.2.51 02-01-00-00-00-00", way8, "10.250.1.0/24 192.0.2.50 02-01-00-00-00-00")
+	c.wantWays("taken over", "10.244.0.0/16 192.0.2.51 02-01-00-00-00-00", way8, way9, "10.250.1.0/24 192.0.2.50 02-01-00-00-00-00")
 	c.reconcile()
 	c.wantWays("all gone", "10.244.0.0/16 192.0.2.51 02-01-00-00-00-00", "10.250.1.0/24 192.0.2.50 02-01-00-00-00-00")
 	n, err = c.client.Networks.ByName(ctx, c.plan.Description.Name)
@@ -301,6 +303,31 @@ func TestSystemRoutesStay(t *testing.T) {
 	if report, err := r.Reconcile(t.Context(), []node.Remote{remote(7)}); err != nil || report.Removed != 0 || report.Added != 1 {
 		t.Errorf("%s, %v", report, err)
 	}
+}
+
+// stuckHost does not delete.
+type stuckHost struct{ hostnet.Host }
+
+func (stuckHost) DeleteRoute(_ context.Context, r hostnet.Route) error {
+	return fmt.Errorf("%s stays", r)
+}
+
+// TestStuckRoute: what overlaps a route that cannot be removed has to wait, and
+// all others go on.
+func TestStuckRoute(t *testing.T) {
+	c := newCluster(t, "l2bridge", 0, nil)
+	bare := func(i int) node.Remote { return with(remote(i), func(r *node.Remote) { r.MAC = hns.MAC{} }) }
+	c.reconcile(bare(16))
+	var err error
+	if c.remotes, err = node.NewRemotes(nil, stuckHost{c.host}, c.plan, nil); err != nil {
+		t.Fatal(err)
+	}
+	heir := with(bare(17), func(r *node.Remote) { r.Subnets = prefixes("10.244.16.0/22") })
+	report, err := c.remotes.Reconcile(t.Context(), []node.Remote{heir, bare(8)})
+	if err == nil || len(report.Failed) != 2 || report.Added != 1 {
+		t.Errorf("%s, %v", report, err)
+	}
+	c.wantWays("stuck", "10.244.16.0/24 192.0.2.16", "10.244.8.0/24 192.0.2.8")
 }
 
 // TestNoLink: the node's address is on no adapter.

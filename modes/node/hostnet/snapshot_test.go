@@ -57,6 +57,18 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestSameAdapterFirst: of two adapters with one address the old one counts.
+func TestSameAdapterFirst(t *testing.T) {
+	before := hostnet.Snapshot{Adapters: []hostnet.Adapter{adapter("Ethernet", 4, "192.0.2.15/27")}, Routes: []hostnet.Route{route("10.9.0.0/16", "192.0.2.1", 4)}}
+	before.Routes[0].Static = true
+	after := hostnet.Snapshot{Adapters: []hostnet.Adapter{adapter("vEthernet (Ethernet)", 9, "192.0.2.15/27"), before.Adapters[0]}, Routes: before.Routes}
+	for _, c := range hostnet.Compare(before, after) {
+		if c.Loss != hostnet.AddressMoved {
+			t.Error(c)
+		}
+	}
+}
+
 func TestRestore(t *testing.T) {
 	m := hostnet.NewMemory(hostnet.Fixed(adapter("vEthernet (Ethernet0)", 17, "192.0.2.15/27")))
 	lost := route("10.9.0.0/16", "192.0.2.1", 17)
