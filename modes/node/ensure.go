@@ -60,7 +60,9 @@ type Step struct {
 	Name StepName
 	// Action is what was done or, in a dry run, would be.
 	Action hns.Action
-	// Differences between the plan and what was there.
+	// Differences between the plan and what was there. With the action keep they
+	// are those that are left: what EnsureOptions.Drift lets pass, and what is
+	// told but is no reason to make anything anew.
 	Differences []hns.Difference
 }
 
@@ -116,7 +118,8 @@ func changes(a hns.Action) bool { return hns.Decision{Action: a}.Changes() }
 // Each step looks at what is there and does what is missing. So it can be called
 // at every start, after a crash between any two requests (antrea-io/antrea#5841),
 // a restart of HNS or a reboot, and the node ends the same. What is as planned is
-// not touched.
+// not touched, whoever made it: a network of flanneld's stays, and so does its
+// endpoint of the node, whose default route is told as a difference.
 //
 // The adapter is the one that the plan names, else the one that has a node
 // address; where another network has put a vNIC over it, the one below. Without

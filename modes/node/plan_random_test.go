@@ -91,7 +91,7 @@ func documentsOf(t *testing.T, path string, p *node.Plan) *documents {
 // derived as the programs do that it is for, and compares with the model.
 func TestRandomDescriptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "subnet.env")
-	for seed := range uint64(600) {
+	for seed := range uint64(300) {
 		g := &generated{Rand: rand.New(rand.NewPCG(seed, 2))}
 		d := g.description()
 		p, err := d.Plan()

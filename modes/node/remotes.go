@@ -66,8 +66,9 @@ type RemotesOptions struct {
 // route of the node. Ours to change are those whose destination is a part of a
 // cluster CIDR, and not all of it, and which on L2Bridge have a next hop, are on
 // the adapter with the node's address and do not come from DHCP. HNS keeps no owner of policies, nor
-// Windows one of routes, so two agents that do this on one network undo each
-// other's work. Whatever else is there stays.
+// Windows one of routes: what flanneld left there is taken over as it is, and two
+// agents of different minds on one network undo each other's work. Whatever else
+// is there stays.
 type Remotes struct {
 	plan *Plan
 	opts RemotesOptions
