@@ -175,9 +175,9 @@ func (c *cluster) nodes() []corev1.Node {
 	return list.Items
 }
 
-func (c *cluster) node(name string) *corev1.Node {
+func (c *cluster) node(ctx context.Context, name string) *corev1.Node {
 	c.Helper()
-	n, err := c.admin.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
+	n, err := c.admin.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -21,14 +21,13 @@ const (
 )
 
 var (
-	serviceCIDR = netip.MustParsePrefix("10.96.0.0/16") // kubetest.ServiceCIDR
-	webVIP      = netip.MustParseAddr("10.96.0.20")
-	dnsVIP      = netip.MustParseAddr("10.96.0.10")
-	router      = netip.MustParseAddr("192.0.2.1")
-	linkCIDR    = netip.MustParsePrefix("192.0.2.0/24")
-	www         = netip.MustParseAddr("203.0.113.80")
-	upstream    = netip.MustParseAddr("203.0.113.53")
-	anywhere    = netip.MustParsePrefix("0.0.0.0/0")
+	webVIP   = netip.MustParseAddr("10.96.0.20")
+	dnsVIP   = netip.MustParseAddr("10.96.0.10")
+	router   = netip.MustParseAddr("192.0.2.1")
+	linkCIDR = netip.MustParsePrefix("192.0.2.0/24")
+	www      = netip.MustParseAddr("203.0.113.80")
+	upstream = netip.MustParseAddr("203.0.113.53")
+	anywhere = netip.MustParsePrefix("0.0.0.0/0")
 )
 
 // checkFlows traces the nine flows over what HNS and the hosts of the agents

@@ -106,11 +106,11 @@ func TestOwnNodeAnew(t *testing.T) {
 
 		c.deleteNode(busy.name)
 		c.addAgentNode(busy, podCIDR(42))
-		c.eventually("Node anew, with a pod", func(context.Context) error {
+		c.eventually("Node anew, with a pod", func(ctx context.Context) error {
 			if err := busy.agent.Status().Err; !errors.Is(err, hns.ErrDrift) {
 				return fmt.Errorf("status %v, want a refusal", err)
 			}
-			conds := c.node(busy.name).Status.Conditions
+			conds := c.node(ctx, busy.name).Status.Conditions
 			i := slices.IndexFunc(conds, func(x corev1.NodeCondition) bool { return x.Type == corev1.NodeNetworkUnavailable })
 			if i < 0 || conds[i].Status != corev1.ConditionTrue {
 				return fmt.Errorf("conditions %+v: want NetworkUnavailable", conds)

@@ -143,7 +143,7 @@ func (c *cluster) leaseAgrees(ctx context.Context, w *winNode, nodes []corev1.No
 // annotations and the condition, and files that do not say what the Node says.
 func (c *cluster) checkNode(when string, w *winNode) {
 	c.Helper()
-	got := c.node(w.name)
+	got := c.node(c.Context(), w.name)
 	want := c.created[w.name].DeepCopy()
 	for k, v := range got.Annotations {
 		if strings.HasPrefix(k, "flannel.alpha.coreos.com/") {

@@ -183,8 +183,8 @@ func TestFlannelPeer(t *testing.T) {
 
 		p.stop()
 		p = c.startPeer(program, 1, nodeAddress(121), linuxMAC(41))
-		c.eventually("flannel with another interface", func(context.Context) error {
-			if got, _ := tells(*c.node(linuxName(1)), backend); got.public != nodeAddress(121) {
+		c.eventually("flannel with another interface", func(ctx context.Context) error {
+			if got, _ := tells(*c.node(ctx, linuxName(1)), backend); got.public != nodeAddress(121) {
 				return fmt.Errorf("the Node says %+v", got)
 			}
 			return nil
@@ -207,7 +207,7 @@ func (c *cluster) checkPeerNode(mac net.HardwareAddr) {
 	if c.backend == subnetenv.BackendVXLAN {
 		lease = kubetest.VXLAN(nodeAddress(21), mac)
 	}
-	got := c.node(linuxName(1)).Annotations
+	got := c.node(c.Context(), linuxName(1)).Annotations
 	for k, v := range lease.Annotations() {
 		if got[k] != v {
 			c.Errorf("annotation %s: flannel writes %q, kubetest %q", k, got[k], v)

@@ -33,7 +33,7 @@ func (e *etcd) startOn(ctx context.Context, client, peer int) (err error) {
 	e.url = fmt.Sprintf("http://127.0.0.1:%d", client)
 	peerURL := fmt.Sprintf("http://127.0.0.1:%d", peer)
 	log := e.dir + ".log"
-	e.proc, err = run(log, e.program,
+	e.proc, err = run(ctx, log, e.program,
 		"--data-dir="+e.dir, "--log-level=error",
 		"--listen-client-urls="+e.url, "--advertise-client-urls="+e.url,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL)
@@ -79,7 +79,7 @@ func (e *etcd) call(ctx context.Context, path string, body, answer any) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err

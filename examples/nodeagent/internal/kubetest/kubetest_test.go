@@ -172,7 +172,7 @@ func TestProgramThatFails(t *testing.T) {
 	log := t.TempDir() + "/log"
 	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 	defer cancel()
-	p, err := run(log, program, "--no-such-flag")
+	p, err := run(ctx, log, program, "--no-such-flag")
 	if err != nil {
 		t.Fatal(err)
 	}

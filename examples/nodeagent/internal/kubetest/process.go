@@ -17,13 +17,13 @@ type process struct {
 	err    error         // why; set before ended is closed
 }
 
-// run starts a program. What it says is added to a file.
-func run(logFile, program string, args ...string) (*process, error) {
+// run starts a program, which outlives ctx. What it says is added to a file.
+func run(ctx context.Context, logFile, program string, args ...string) (*process, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &process{cancel: cancel, ended: make(chan struct{})}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -73,7 +73,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // all at the end, so that they differ
+		defer func() { _ = l.Close() }() // all at the end, so that they differ
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil

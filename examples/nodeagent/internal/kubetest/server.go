@@ -58,7 +58,7 @@ func (s *Server) start(ctx context.Context) error {
 
 func (s *Server) startOn(ctx context.Context) (err error) {
 	key := filepath.Join(s.dir, "sa.key")
-	s.proc, err = run(s.logFile(), s.program,
+	s.proc, err = run(ctx, s.logFile(), s.program,
 		"--etcd-servers="+s.etcd.url,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.port), "--cert-dir="+filepath.Dir(s.certFile()),
 		// The address of the service "kubernetes" would be loopback, which it cannot be.
