@@ -87,6 +87,8 @@ func (a *Agent) description(subnet netip.Prefix, up uplink, services []netip.Pre
 		NodeAddresses: []netip.Addr{up.address}, LinkMTU: up.adapter.MTU,
 		DNS: a.opts.DNS, IPMasq: a.opts.IPMasq, DSR: a.opts.DSR,
 	}
+	// As flanneld makes it there, whose network is taken over with its pods.
+	d.Persistent = d.Mode == modes.L2Bridge
 	if d.Mode == modes.Overlay {
 		d.VNI, d.VXLANPort, d.MACPrefix = c.VNI, c.Port, c.MACPrefix
 	}
