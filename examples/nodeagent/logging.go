@@ -9,10 +9,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logger returns the log of the program. Of the two levels asked for, --log-level
-// and -v, the more talkative counts.
+// logger returns the log of the program. If -v asks for more than --log-level, it
+// counts.
 func (c *config) logger(w io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: min(c.logLevel, slog.Level(-c.verbosity))}
+	level := c.logLevel
+	if c.verbosity > 0 {
+		level = min(level, slog.Level(-c.verbosity))
+	}
+	o := &slog.HandlerOptions{Level: level}
 	if c.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
