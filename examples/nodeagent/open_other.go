@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/internal/emuopen"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
 )
@@ -36,14 +36,7 @@ func openNode(ctx context.Context, c *config, env environment, log *slog.Logger,
 		return nil, nil, err
 	}
 	log.WarnContext(ctx, "HNS is emulated, and routes and forwarding are kept in memory: no packet follows them", "state", path)
-	return hns.New(h, opts), hostnet.NewMemory(func() ([]hostnet.Adapter, error) { //nolint:contextcheck // it takes none
-		list, err := h.Adapters()
-		out := make([]hostnet.Adapter, len(list))
-		for i, a := range list {
-			out[i] = hostnet.Adapter{Name: a.Name, Index: a.Index, MAC: net.HardwareAddr(a.MAC[:]), Addresses: a.Addresses, Virtual: a.Virtual}
-		}
-		return out, err
-	}), nil
+	return hns.New(h, opts), hostnet.NewMemory(emuhost.Adapters(h)), nil
 }
 
 // openEmulator opens the emulated HNS.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
 )
@@ -33,12 +33,11 @@ func newMachine(tb testing.TB, opts emulator.Options) *machine {
 	m := &machine{tb: tb, hns: emulator.New(&opts)}
 	m.client = hns.New(m.hns, nil)
 	m.host = hostnet.NewMemory(func() ([]hostnet.Adapter, error) {
-		list, err := m.hns.Adapters()
-		var out []hostnet.Adapter
-		for _, a := range list {
-			out = append(out, hostnet.Adapter{Name: a.Name, Index: a.Index, MAC: net.HardwareAddr(a.MAC[:]), Addresses: a.Addresses, Virtual: a.Virtual, MTU: m.mtu})
+		list, err := emuhost.Adapters(m.hns)()
+		for i := range list {
+			list[i].MTU = m.mtu
 		}
-		return out, err
+		return list, err
 	})
 	return m
 }

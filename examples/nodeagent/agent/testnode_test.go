@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
 	"github.com/hnskit/hnskit/subnetenv"
@@ -77,14 +77,7 @@ func newTestNode(t *testing.T, netConf string) *testNode {
 	}
 	n := &testNode{T: t, hns: emulator.New(&emulator.Options{Seed: 7}), log: &lockedBuffer{}, counters: &node.Counters{}, dir: t.TempDir()}
 	n.client = hns.New(n.hns, nil)
-	n.host = hostnet.NewMemory(func() ([]hostnet.Adapter, error) {
-		list, err := n.hns.Adapters()
-		var out []hostnet.Adapter
-		for _, a := range list {
-			out = append(out, hostnet.Adapter{Name: a.Name, Index: a.Index, MAC: net.HardwareAddr(a.MAC[:]), Addresses: a.Addresses, Virtual: a.Virtual})
-		}
-		return out, err
-	})
+	n.host = hostnet.NewMemory(emuhost.Adapters(n.hns))
 	own := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1", UID: "uid-1", Labels: map[string]string{corev1.LabelOSStable: "windows", "team": "a"},
 		Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}},
 		Spec: corev1.NodeSpec{PodCIDR: "10.244.1.0/24", PodCIDRs: []string{"10.244.1.0/24"}},

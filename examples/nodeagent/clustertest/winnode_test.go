@@ -21,6 +21,7 @@ import (
 	"github.com/hnskit/hnskit/examples/nodeagent/agent"
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
@@ -63,14 +64,7 @@ func newWinNode(tb testing.TB, name string, on netip.Prefix, netConf *subnetenv.
 	w.hns = emulator.New(&emulator.Options{Seed: uint64(last), Adapters: []emulator.Adapter{
 		{Name: "Ethernet", MAC: hns.MAC{0x00, 0x50, 0x56, 0, 0, last}, Addresses: []netip.Prefix{on}}}})
 	w.client = hns.New(w.hns, nil)
-	w.host = hostnet.NewMemory(func() ([]hostnet.Adapter, error) {
-		list, err := w.hns.Adapters()
-		var out []hostnet.Adapter
-		for _, a := range list {
-			out = append(out, hostnet.Adapter{Name: a.Name, Index: a.Index, MAC: net.HardwareAddr(a.MAC[:]), Addresses: a.Addresses, Virtual: a.Virtual})
-		}
-		return out, err
-	})
+	w.host = hostnet.NewMemory(emuhost.Adapters(w.hns))
 	tb.Cleanup(func() {
 		if w.stop != nil {
 			w.stop()
