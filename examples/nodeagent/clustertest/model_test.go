@@ -70,14 +70,13 @@ func (c *cluster) converged(when string) {
 	c.Helper()
 	c.waysConverge(when, c.agents...)
 	for _, w := range c.agents {
-		c.checkNode(when, w)
 		c.checkPods(when, w)
 	}
 	c.checkFlows(when)
 }
 
-// waysConverge waits until the ways of the agents, and what each tells the
-// others of itself, are right.
+// waysConverge waits until the ways of the agents, what each tells the others of
+// itself, and its files are right.
 func (c *cluster) waysConverge(when string, agents ...*winNode) {
 	c.Helper()
 	c.eventually(when, func(ctx context.Context) error {
@@ -91,6 +90,9 @@ func (c *cluster) waysConverge(when string, agents ...*winNode) {
 				return fmt.Errorf("%s: ready %t, error %v", w.name, s.Ready, s.Err)
 			}
 			if err := c.leaseAgrees(ctx, w, list.Items); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			if err := c.nodeAgrees(ctx, w); err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 			got, err := w.ways(ctx)
@@ -139,11 +141,10 @@ func (c *cluster) leaseAgrees(ctx context.Context, w *winNode, nodes []corev1.No
 	return nil
 }
 
-// checkNode finds whatever an agent changed on its Node beside flannel's
+// nodeAgrees finds whatever an agent changed on its Node beside flannel's
 // annotations and the condition, and files that do not say what the Node says.
-func (c *cluster) checkNode(when string, w *winNode) {
-	c.Helper()
-	got := c.node(c.Context(), w.name)
+func (c *cluster) nodeAgrees(ctx context.Context, w *winNode) error {
+	got := c.node(ctx, w.name)
 	want := c.created[w.name].DeepCopy()
 	for k, v := range got.Annotations {
 		if strings.HasPrefix(k, "flannel.alpha.coreos.com/") {
@@ -156,25 +157,25 @@ func (c *cluster) checkNode(when string, w *winNode) {
 		}
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ManagedFields", "ResourceVersion"), ignoreOfCondition); diff != "" {
-		c.Errorf("%s: %s: the Node (-wanted +got):\n%s", when, w.name, diff)
+		return fmt.Errorf("the Node (-wanted +got):\n%s", diff)
 	}
 	for _, cond := range got.Status.Conditions {
 		if cond.Type == corev1.NodeNetworkUnavailable && (cond.LastTransitionTime.IsZero() || cond.LastHeartbeatTime.IsZero() || cond.Message == "") {
-			c.Errorf("%s: %s: condition without times or message: %+v", when, w.name, cond)
+			return fmt.Errorf("condition without times or message: %+v", cond)
 		}
 	}
 	env, err := subnetenv.Read(w.subnetFile())
 	if err != nil {
-		c.Errorf("%s: %s: %v", when, w.name, err)
-		return
+		return err
 	}
 	if env.MaskedSubnet().String() != got.Spec.PodCIDR {
-		c.Errorf("%s: %s: subnet.env has %s, the Node %s", when, w.name, env.Subnet, got.Spec.PodCIDR)
+		return fmt.Errorf("subnet.env has %s, the Node %s", env.Subnet, got.Spec.PodCIDR)
 	}
 	conf, err := os.ReadFile(w.conflist())
 	if err != nil || !strings.Contains(string(conf), got.Spec.PodCIDR) {
-		c.Errorf("%s: %s: the conflist (%v) does not have %s:\n%s", when, w.name, err, got.Spec.PodCIDR, conf)
+		return fmt.Errorf("the conflist (%v) does not have %s:\n%s", err, got.Spec.PodCIDR, conf)
 	}
+	return nil
 }
 
 // ignoreOfCondition: times, and the words that go with the reason.
