@@ -48,7 +48,7 @@ type cluster struct {
 }
 
 // newCluster starts a server with the Nodes of three agents, and the agents.
-func newCluster(t *testing.T, backend string) *cluster {
+func newCluster(t *testing.T, backend string, resync time.Duration) *cluster {
 	t.Helper()
 	c := &cluster{T: t, server: kubetest.New(t), backend: backend, created: map[string]*corev1.Node{}}
 	c.admin = c.server.Admin(t)
@@ -60,6 +60,7 @@ func newCluster(t *testing.T, backend string) *cluster {
 		c.lists = append(c.lists, lists)
 		kube := kubetest.ClientOf(t, countLists(proxy.Config(c.config), lists))
 		w := newWinNode(t, fmt.Sprintf("win-%d", i), netip.PrefixFrom(nodeAddress(10+i), linkBits), netConf(t, backend, clusterCIDR), kube)
+		w.resync = resync
 		c.agents = append(c.agents, w)
 		c.addAgentNode(w, podCIDR(i))
 		w.start(t)

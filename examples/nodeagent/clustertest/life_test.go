@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,9 +23,9 @@ func backends(t *testing.T, f func(*testing.T, string)) {
 
 // whole starts a cluster with pods: two on win-1, one on win-2, none on win-3,
 // and two Linux nodes.
-func whole(t *testing.T, backend string) *cluster {
+func whole(t *testing.T, backend string, resync time.Duration) *cluster {
 	t.Helper()
-	c := newCluster(t, backend)
+	c := newCluster(t, backend, resync)
 	c.addLinux(1, 21)
 	c.addLinux(2, 22)
 	c.converged("from nothing")
@@ -39,7 +40,7 @@ func whole(t *testing.T, backend string) *cluster {
 // cluster.
 func TestNodesComeAndGo(t *testing.T) {
 	backends(t, func(t *testing.T, backend string) {
-		c := whole(t, backend)
+		c := whole(t, backend, never)
 
 		c.addNode(kubetest.Node{Name: linuxName(3), OS: "linux", Address: nodeAddress(23)})
 		c.converged("a Node without podCIDR and lease")
@@ -91,7 +92,7 @@ func TestNodesComeAndGo(t *testing.T) {
 // podCIDR (flannel-io/flannel#1423), without pods on the node and with.
 func TestOwnNodeAnew(t *testing.T) {
 	backends(t, func(t *testing.T, backend string) {
-		c := whole(t, backend)
+		c := whole(t, backend, never)
 		empty, busy := c.agents[2], c.agents[1]
 
 		c.proxyServices(empty) // kube-proxy's endpoints are in nobody's way

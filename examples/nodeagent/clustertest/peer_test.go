@@ -73,7 +73,7 @@ func (c *cluster) startPeer(program string, i int, public netip.Addr, mac net.Ha
 	cmd.Env = append(os.Environ(), "NODE_NAME="+linuxName(i))
 	var said safeBuffer
 	in, lines := io.Pipe()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = never{ctx}, lines, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = untilEnd{ctx}, lines, &said
 	p := &peer{leases: map[string]peerEvent{}}
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -93,10 +93,10 @@ func (c *cluster) startPeer(program string, i int, public netip.Addr, mac net.Ha
 	return p
 }
 
-// never is a standard input that ends with the context.
-type never struct{ ctx context.Context }
+// untilEnd is a standard input that ends with the context.
+type untilEnd struct{ ctx context.Context }
 
-func (n never) Read([]byte) (int, error) {
+func (n untilEnd) Read([]byte) (int, error) {
 	<-n.ctx.Done()
 	return 0, io.EOF
 }
@@ -154,7 +154,7 @@ func (p *peer) seesAgents(c *cluster) func(context.Context) error {
 // the agents write, and they lead to it.
 func TestFlannelPeer(t *testing.T) {
 	backends(t, func(t *testing.T, backend string) {
-		c := newCluster(t, backend)
+		c := newCluster(t, backend, often)
 		program := buildPeer(t)
 		c.addNode(kubetest.Node{Name: linuxName(1), OS: "linux", Address: nodeAddress(21), PodCIDRs: []netip.Prefix{podCIDR(21)}})
 		p := c.startPeer(program, 1, nodeAddress(21), linuxMAC(1))

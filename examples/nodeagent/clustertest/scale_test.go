@@ -69,9 +69,7 @@ func largeFake(n int, backend string) *fake.Clientset {
 
 func newLargeNode(tb testing.TB, backend string, kube kubernetes.Interface) *winNode {
 	tb.Helper()
-	w := newWinNode(tb, "win-1", largeSelf, netConf(tb, backend, largeCIDR), kube)
-	w.resync = time.Hour // what it does is for a cause
-	return w
+	return newWinNode(tb, "win-1", largeSelf, netConf(tb, backend, largeCIDR), kube)
 }
 
 // waitFor polls the agent's status. The interval is the error of the times that

@@ -13,7 +13,7 @@ import (
 // and fall so far behind that they have to be begun anew.
 func TestAPIServerTrouble(t *testing.T) {
 	backends(t, func(t *testing.T, backend string) {
-		c := whole(t, backend)
+		c := whole(t, backend, never)
 		c.server.Kill()
 		for _, w := range c.agents {
 			c.checkPods("the server is down", w)
@@ -63,7 +63,7 @@ func TestAPIServerTrouble(t *testing.T) {
 // others write to it.
 func TestHNSTrouble(t *testing.T) {
 	backends(t, func(t *testing.T, backend string) {
-		c := whole(t, backend)
+		c := whole(t, backend, often)
 		for _, w := range c.agents {
 			if err := w.hns.Restart(); err != nil {
 				t.Fatal(err)
@@ -154,7 +154,7 @@ func (c *cluster) meddle(w *winNode) {
 // Node was deleted and made again, catches up.
 func TestAgentRestarts(t *testing.T) {
 	backends(t, func(t *testing.T, backend string) {
-		c := whole(t, backend)
+		c := whole(t, backend, never)
 		for _, w := range c.agents {
 			w.stop()
 			w.hns.ResetCalls()

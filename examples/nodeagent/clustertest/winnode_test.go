@@ -28,8 +28,12 @@ import (
 	"github.com/hnskit/hnskit/subnetenv"
 )
 
-// resync is short, so that what nobody tells the agent of is found soon.
-const resync = time.Second
+// How often an agent looks at everything without a cause. Often: what nobody
+// tells it of is found soon. Never: whatever it does, a Node has told it of.
+const (
+	often = time.Second
+	never = 24 * time.Hour
+)
 
 // winNode is a Windows node: an emulated HNS, the host's side over its adapters,
 // and an agent.
@@ -60,7 +64,7 @@ const linkBits = 24
 func newWinNode(tb testing.TB, name string, on netip.Prefix, netConf *subnetenv.NetConf, kube kubernetes.Interface) *winNode {
 	tb.Helper()
 	last := on.Addr().As4()[3]
-	w := &winNode{name: name, address: on.Addr(), netConf: netConf, kube: kube, dir: tb.TempDir(), pods: map[string]*pod{}, resync: resync, counters: &node.Counters{}}
+	w := &winNode{name: name, address: on.Addr(), netConf: netConf, kube: kube, dir: tb.TempDir(), pods: map[string]*pod{}, resync: never, counters: &node.Counters{}}
 	w.hns = emulator.New(&emulator.Options{Seed: uint64(last), Adapters: []emulator.Adapter{
 		{Name: "Ethernet", MAC: hns.MAC{0x00, 0x50, 0x56, 0, 0, last}, Addresses: []netip.Prefix{on}}}})
 	w.client = hns.New(w.hns, nil)
