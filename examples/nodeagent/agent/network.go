@@ -67,6 +67,7 @@ func (a *Agent) describe(ctx context.Context, own *corev1.Node) error {
 				a.log.WarnContext(ctx, "plan", "node", own.Name, "warning", w.Error())
 			}
 			a.plan, a.ensured = plan, time.Time{}
+			a.set(func(s *Status) { s.Ready = false }) // until it is so
 		}
 	}
 	if a.public, err = given.published(up, a.plan.Description.Mode); err != nil {
