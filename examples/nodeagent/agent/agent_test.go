@@ -295,7 +295,7 @@ func TestAnotherPodCIDR(t *testing.T) {
 
 			again := n.own()
 			n.remove("win-1")
-			n.until("without a Node", func(s Status) bool { return !s.Ready && strings.Contains(s.Err.Error(), "no Node") })
+			n.until("without a Node", func(s Status) bool { return !s.Ready && s.Err != nil && strings.Contains(s.Err.Error(), "no Node") })
 			again.UID, again.ResourceVersion, again.Annotations, again.Status.Conditions = "uid-2", "", nil, nil
 			again.Spec.PodCIDR, again.Spec.PodCIDRs = "10.244.2.0/24", []string{"10.244.2.0/24"}
 			n.put(again)
