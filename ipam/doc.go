@@ -19,7 +19,8 @@
 // # No addresses
 //
 // A configuration without an IPAM plugin ([PluginType] is empty) leaves the address
-// to HNS: no IPAM is asked then, and the plugin reads it from the endpoint. On a
+// to HNS: no IPAM plugin is run then, and the network plugin reads it from the
+// endpoint; an IPAM of an author's own is asked all the same (cniplugin.Plugin.IPAM). On a
 // Transparent network a pod may get its address by DHCP long after ADD: an IPAM
 // plugin there may have nothing but routes and DNS settings to say, which
 // [Request] allows with NoAddressOK.

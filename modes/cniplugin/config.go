@@ -37,7 +37,8 @@ type Config struct {
 	Type string
 	// IPAM is the ipam object as it stood; nil if there is none.
 	IPAM json.RawMessage
-	// IPAMType is ipam.type; empty lets HNS assign the address.
+	// IPAMType is ipam.type; empty lets HNS assign the address, unless the plugin
+	// has an IPAM of its own.
 	IPAMType string
 	// DNS is what the pod gets: of each field what the runtime says, else what
 	// the configuration says. What neither says is left to IPAM.

@@ -97,8 +97,8 @@
 //	999  a program is at fault: a panic, a hook's or an IPAM's own error, a code
 //	     that HNS is not known to give
 //
-// The code of an IPAM plugin's error is passed on, and a hook can choose one with
-// [*Error]. Where clean-up fails too, the code is that of the first failure.
+// The code of an IPAM plugin's error is passed on, and a hook or an IPAM of the
+// author's can choose one with [*Error]. Where clean-up fails too, the code is that of the first failure.
 //
 // # Keys of the configuration
 //

@@ -28,7 +28,12 @@ type Plugin struct {
 	// Open gives a client of HNS; nil is hns.Open.
 	Open func(*hns.Options) (*hns.Client, error)
 	// IPAM takes and gives back addresses; nil runs the plugin that the
-	// configuration names in ipam.type.
+	// configuration names in ipam.type. One that is set is asked whatever the
+	// configuration says, without an ipam object too. Its configuration should
+	// have a type all the same: subnet and routes of an ipam object without one
+	// are about the HNS network (see the package comment). An error of its own has
+	// code 999 unless it is an [*Error], or of a kind that the package comment
+	// names a code for, such as *hns.FieldError (7) and ipam.ErrNoAddress (105).
 	IPAM ipam.IPAM
 	// StateDir holds the locks; empty is [DefaultStateDir]. A configuration's
 	// stateDir goes before.
