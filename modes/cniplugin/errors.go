@@ -59,8 +59,13 @@ type Error struct {
 	Err  error
 }
 
-// Error returns the text of the cause.
-func (e *Error) Error() string { return e.Err.Error() }
+// Error returns the text of the cause, or the code if there is none.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("error code %d", e.Code)
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -109,3 +109,22 @@ func TestLongErrors(t *testing.T) {
 		t.Errorf("code %d", got.Code)
 	}
 }
+
+// A hook that chooses a code and gives no cause is still an error that can be
+// written.
+func TestErrorWithoutCause(t *testing.T) {
+	err := fmt.Errorf("hook: %w", &cniplugin.Error{Code: 150})
+	got := cniplugin.CNIError(err)
+	if got.Code != 150 || got.Msg != "hook: error code 150" {
+		t.Errorf("got %d %q", got.Code, got.Msg)
+	}
+}
+
+func TestWrongTypeHasItsArticle(t *testing.T) {
+	for value, want := range map[string]string{"{}": "an object cannot", "7": "a number cannot"} {
+		_, err := cniplugin.ParseConfig([]byte(`{"cniVersion": "1.0.0", "name": "n", "type": "t", "runtimeConfig": {"portMappings": ` + value + `}}`))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}

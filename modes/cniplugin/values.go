@@ -33,7 +33,11 @@ func (p *configParser) value(path string, raw json.RawMessage, into any) bool {
 			if wrong.Field != "" {
 				path += "." + wrong.Field
 			}
-			err = fmt.Errorf("a %s cannot stand here", wrong.Value)
+			article := "a"
+			if wrong.Value == "array" || wrong.Value == "object" {
+				article = "an"
+			}
+			err = fmt.Errorf("%s %s cannot stand here", article, wrong.Value)
 		}
 		p.complain(path, shorten(raw), err)
 		return false
