@@ -16,11 +16,18 @@ import (
 // what [ParseConfig] refuses: keys that no plugin for Windows reads, capabilities
 // that are missing or that no runtime knows, and policies that only this plugin
 // reads as they are meant. It is quiet about what ParseConfig refuses, and about
-// all of a text that is no JSON object.
+// all of a text that is no JSON object. conf is what one plugin reads: of a list,
+// such as that of [ConfList], it says no more than that it is one.
 func CheckConfig(conf []byte) []modes.Finding {
 	var members map[string]json.RawMessage
 	if confjson.Unmarshal(conf, &members) != nil {
 		return nil
+	}
+	if _, plugins := findMember(members, "plugins"); plugins != nil {
+		if _, typ := findMember(members, "type"); typ == nil {
+			return []modes.Finding{{Path: "plugins", Severity: modes.SeverityError,
+				Reason: "this is a configuration list, and not the configuration of a plugin", Fix: "check each of its plugins, or the file with inspect.File"}}
+		}
 	}
 	var out []modes.Finding
 	for _, name := range slices.Sorted(maps.Keys(members)) {

@@ -59,3 +59,15 @@ func FuzzCheckConfig(f *testing.F) {
 		}
 	})
 }
+
+// A list has its capabilities and keys one level down: nothing is said of those.
+func TestCheckConfigOfAList(t *testing.T) {
+	list, err := cniplugin.ConfList(cniplugin.ConfIntent{Name: "lake", Plugin: "win-bridge", Mode: modes.L2Bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := cniplugin.CheckConfig(list)
+	if len(got) != 1 || got[0].Path != "plugins" || !strings.Contains(got[0].Reason, "list") {
+		t.Errorf("got %v", got)
+	}
+}
