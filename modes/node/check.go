@@ -61,6 +61,7 @@ func (d *Description) check(bad *faults) {
 		bad.add("Name", d.Name, "not a CNI network name (letters, digits and, not first, _ . -)")
 	}
 	d.checkPlugin(bad)
+	d.checkIPAM(bad)
 	d.checkCIDRs(bad)
 	d.checkNode(bad)
 	d.checkVXLAN(bad)
@@ -97,6 +98,22 @@ func (d *Description) checkPlugin(bad *faults) {
 		bad.add("Plugin", "", "missing: mode %s has no usual CNI plugin", d.Mode)
 	case !networkName.MatchString(d.Plugin):
 		bad.add("Plugin", d.Plugin, "not the file name of a plugin")
+	}
+}
+
+// checkIPAM checks an IPAM configuration that is given.
+func (d *Description) checkIPAM(bad *faults) {
+	if d.IPAM == nil {
+		return
+	}
+	switch typ, err := ipamType(d.IPAM); {
+	case err != nil:
+		bad.add("IPAM", "", "%v", err)
+	case typ == "":
+		bad.add("IPAM.type", "", "missing; it names the IPAM plugin")
+	}
+	if d.DataDir != "" {
+		bad.add("DataDir", d.DataDir, "belongs to the host-local that stands there without IPAM")
 	}
 }
 

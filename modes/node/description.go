@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/json"
 	"net/netip"
 	"slices"
 
@@ -82,6 +83,12 @@ type Description struct {
 	Plugin string
 	// DataDir is where host-local keeps its leases; empty is its default.
 	DataDir string
+	// IPAM is the ipam object of the CNI configuration, with a type, for a Plugin
+	// with another IPAM than host-local. Nil is host-local with a range for each of
+	// Subnets, or none without them. Of one for host-local the reserved addresses are
+	// taken out; any other is taken as it is, and its plugin has to keep
+	// [Plan].Reserved back. It goes without DataDir.
+	IPAM json.RawMessage
 }
 
 // LinuxVXLAN is what the Linux nodes of the cluster are told. They and this
@@ -112,7 +119,7 @@ func (d Description) copied() Description {
 		*list = slices.Clone(*list)
 	}
 	d.Gateways, d.NodeAddresses = slices.Clone(d.Gateways), slices.Clone(d.NodeAddresses)
-	d.Reserved = slices.Clone(d.Reserved)
+	d.Reserved, d.IPAM = slices.Clone(d.Reserved), slices.Clone(d.IPAM)
 	d.DNS.Servers, d.DNS.Search = slices.Clone(d.DNS.Servers), slices.Clone(d.DNS.Search)
 	if d.Linux != nil {
 		l := *d.Linux

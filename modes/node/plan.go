@@ -38,8 +38,8 @@ type Plan struct {
 	MTU int
 	// Reserved are the addresses of the subnets that no pod may have, and why.
 	Reserved []ipam.Reservation
-	// IPAM is the configuration of the host-local plugin (the ipam object), in
-	// whose ranges no reserved address is left; nil without subnets.
+	// IPAM is the ipam object: that of the description, else one of host-local, in
+	// whose ranges no reserved address is left; nil without either.
 	IPAM json.RawMessage
 	// Conflist is the CNI network configuration list.
 	Conflist json.RawMessage
@@ -284,6 +284,9 @@ func (p *Plan) hostEndpoint() error {
 // ipam makes the configuration of host-local.
 func (p *Plan) ipam() error {
 	d := &p.Description
+	if d.IPAM != nil {
+		return p.givenIPAM()
+	}
 	if len(d.Subnets) == 0 {
 		return nil
 	}
@@ -302,6 +305,29 @@ func (p *Plan) ipam() error {
 		return &hns.FieldError{Path: "Subnets", Value: fmt.Sprint(d.Subnets), Reason: err.Error()}
 	}
 	return nil
+}
+
+// givenIPAM takes the description's configuration, without the reserved addresses
+// if it is one of host-local.
+func (p *Plan) givenIPAM() error {
+	p.IPAM = slices.Clone(p.Description.IPAM)
+	typ, err := ipamType(p.IPAM)
+	if err == nil && ipam.IsHostLocal(typ) {
+		p.IPAM, _, err = ipam.Reserve(p.IPAM, p.Reserved...)
+	}
+	if err != nil {
+		return &hns.FieldError{Path: "IPAM", Reason: err.Error()}
+	}
+	return nil
+}
+
+// ipamType returns the type of an ipam object.
+func ipamType(object json.RawMessage) (string, error) {
+	conf, err := json.Marshal(map[string]json.RawMessage{"ipam": object})
+	if err != nil {
+		return "", err
+	}
+	return ipam.PluginType(conf)
 }
 
 // Requirements returns what HNS must have, each feature once. [Ensure] asks for
