@@ -150,7 +150,8 @@ func (e *WayError) Error() string {
 // Unwrap returns the cause.
 func (e *WayError) Unwrap() error { return e.Err }
 
-// NewRemotes returns the remotes of a planned node. It does nothing yet. The
+// NewRemotes returns the remotes of a planned node. It does nothing yet. They
+// stay with the plan: after another Description.Plan make new ones. The
 // error, which matches [hns.ErrUnsupported], is for the modes in which others
 // lead to the nodes: the physical network or an SDN controller. host is needed
 // on L2Bridge, client on Overlay.
@@ -209,7 +210,10 @@ func (r Report) String() string {
 // prefix (flannel-io/flannel#1137).
 //
 // The error is for what stopped it (a network that is not there is
-// [hns.ErrNotFound]: call [Ensure]), and for all of Report.Failed.
+// [hns.ErrNotFound] on Overlay: call [Ensure]), and for all of Report.Failed. On
+// L2Bridge HNS is not asked, so call Ensure before: a network that is made moves
+// the node's address to another adapter, and routes that were added too early
+// stay on the one below.
 func (r *Remotes) Reconcile(ctx context.Context, nodes []Remote) (Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

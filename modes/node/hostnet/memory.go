@@ -28,8 +28,11 @@ type forwardingKey struct {
 var _ Host = (*Memory)(nil)
 
 // NewMemory returns a host with the adapters that f returns, asked at every
-// call, and without routes. Whether an adapter forwards is the memory's to say.
+// call, and without routes. Nil is no adapters. Whether an adapter forwards is the memory's to say.
 func NewMemory(f func() ([]Adapter, error)) *Memory {
+	if f == nil {
+		f = Fixed()
+	}
 	return &Memory{adapters: f, forwarding: map[forwardingKey]bool{}}
 }
 

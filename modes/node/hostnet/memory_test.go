@@ -122,3 +122,10 @@ func TestMemoryFails(t *testing.T) {
 		}
 	}
 }
+
+func TestMemoryOfNothing(t *testing.T) {
+	got, err := hostnet.NewMemory(nil).Adapters(context.Background())
+	if err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
