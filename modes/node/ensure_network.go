@@ -153,7 +153,7 @@ func (e *ensurer) address(ctx context.Context, s *Step) error {
 			return err
 		}
 	}
-	if err := e.checkAddress(s); err != nil {
+	if err := e.checkAddress(ctx, s); err != nil {
 		return err
 	}
 	if _, err := e.adapterWith(wait, hostnetHas(e.state.Address), fmt.Sprintf("has the node's address %s", e.state.Address)); err != nil {
@@ -188,7 +188,7 @@ func (e *ensurer) waitDRMAC(ctx context.Context) error {
 
 // checkAddress finds a network that sits on another adapter than the node's
 // address: the other nodes would not reach it.
-func (e *ensurer) checkAddress(s *Step) error {
+func (e *ensurer) checkAddress(ctx context.Context, s *Step) error {
 	want := e.plan.Description.nodeAddress(e.state.Address.Is4())
 	if !want.IsValid() || want == e.state.Address {
 		return nil
@@ -200,7 +200,15 @@ func (e *ensurer) checkAddress(s *Step) error {
 	}
 	s.Action = hns.ActionRefuse
 	n := e.state.Network
-	return &hns.DriftError{Kind: hns.KindNetwork, Ref: fmt.Sprintf("%q", n.Name), ID: n.ID, Differences: []hns.Difference{diff}}
+	all, err := e.host.Adapters(ctx)
+	if err != nil {
+		return err
+	}
+	drift := &hns.DriftError{Kind: hns.KindNetwork, Ref: fmt.Sprintf("%q", n.Name), ID: n.ID, Differences: []hns.Difference{diff}}
+	if !slices.ContainsFunc(all, hostnetHas(want)) { // to make the network anew would not help
+		return fmt.Errorf("%w: none has the node's address %s; there are %s: %w", ErrAdapter, want, describe(all), drift)
+	}
+	return drift
 }
 
 // hostChanges compares the host with what it was before the network was made.
