@@ -9,9 +9,9 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
-	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/internal/emuopen"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
+	"github.com/hnskit/hnskit/modes/node/hostnet/emuhost"
 )
 
 // The variables for the emulated node.

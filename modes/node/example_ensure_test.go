@@ -11,6 +11,7 @@ import (
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
+	"github.com/hnskit/hnskit/modes/node/hostnet/emuhost"
 )
 
 // The host's side is in memory here, with the adapters of the emulated HNS. On
@@ -19,14 +20,7 @@ func ExampleEnsure() {
 	ctx := context.Background()
 	service := emulator.New(nil) // a node with the adapter "Ethernet", 192.0.2.10
 	client := hns.New(service, nil)
-	host := hostnet.NewMemory(func() ([]hostnet.Adapter, error) {
-		var out []hostnet.Adapter
-		adapters, err := service.Adapters()
-		for _, a := range adapters {
-			out = append(out, hostnet.Adapter{Name: a.Name, Index: a.Index, Addresses: a.Addresses, Virtual: a.Virtual})
-		}
-		return out, err
-	})
+	host := hostnet.NewMemory(emuhost.Adapters(service))
 	plan, err := node.Description{
 		Mode:          modes.L2Bridge,
 		Name:          "cbr0",

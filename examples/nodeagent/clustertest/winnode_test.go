@@ -21,10 +21,10 @@ import (
 	"github.com/hnskit/hnskit/examples/nodeagent/agent"
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
-	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
+	"github.com/hnskit/hnskit/modes/node/hostnet/emuhost"
 	"github.com/hnskit/hnskit/subnetenv"
 )
 

@@ -9,7 +9,7 @@ import (
 
 // Memory is a [Host] that keeps routes and forwarding in memory. Its adapters
 // are given by a function, so that those that an emulated HNS makes and removes
-// can be among them. Nothing is forwarded by it.
+// can be among them (package emuhost). Nothing is forwarded by it.
 type Memory struct {
 	adapters func() ([]Adapter, error)
 

@@ -1,5 +1,9 @@
 // Package emuhost gives package hostnet the adapters of an emulated HNS, for
-// tests and examples.
+// tests of node agents:
+//
+//	service := emulator.New(nil)
+//	host := hostnet.NewMemory(emuhost.Adapters(service))
+//	state, err := node.Ensure(ctx, hns.New(service, nil), host, plan, nil)
 package emuhost
 
 import (
