@@ -94,13 +94,6 @@ var events = map[string]string{
 	node.CountBatchesRefused:    "Requests with several ways that HNS did not carry out, tried again one by one.",
 }
 
-// faults are why nodes are skipped: shown from the start, so that the first one
-// is an increase.
-var faults = []node.Fault{
-	node.FaultMalformed, node.FaultDuplicate, node.FaultNoSubnet, node.FaultNoAddress, node.FaultNoMAC, node.FaultVNI,
-	node.FaultPort, node.FaultOutside, node.FaultOverlap, node.FaultAddressInUse, node.FaultOffLink,
-}
-
 func newCollector(s reporter, counters *node.Counters) *collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("hnskit_"+name, help, labels, nil)
@@ -181,7 +174,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 func byFault(n int) map[node.Fault]int {
 	out := map[node.Fault]int{}
-	for _, f := range faults {
+	for _, f := range node.Faults() {
 		out[f] = n
 	}
 	return out

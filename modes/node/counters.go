@@ -17,8 +17,22 @@ const (
 	CountRoutesChanged     = "routes_changed"
 	CountRoutesRemoved     = "routes_removed"
 	CountBatchesRefused    = "batches_refused" // requests that were tried again one by one
-	CountNodesSkipped      = "nodes_skipped_"  // and the Fault: nodes found faulty
+	CountNodesSkipped      = "nodes_skipped_"  // a prefix, with the Fault behind it: nodes found faulty
 )
+
+// CounterNames returns the names of all counters, those of each of [Faults]
+// among them: a monitoring system wants them before they count anything, so that
+// the first event is an increase.
+func CounterNames() []string {
+	names := []string{
+		CountEnsures, CountEnsureFailures, CountEnsureChanges,
+		CountReconciles, CountReconcileFailures, CountRoutesAdded, CountRoutesChanged, CountRoutesRemoved, CountBatchesRefused,
+	}
+	for _, f := range Faults() {
+		names = append(names, CountNodesSkipped+string(f))
+	}
+	return names
+}
 
 // Counters counts events, for a monitoring system. They only grow. The zero
 // Counters is ready, and a nil one counts nothing; it is safe for concurrent
@@ -40,7 +54,8 @@ func (c *Counters) add(name string, n int) {
 	c.m[name] += uint64(n)
 }
 
-// Snapshot returns the counters that have counted anything, by their names.
+// Snapshot returns the counters that have counted anything, by their names;
+// [CounterNames] are those that there are.
 func (c *Counters) Snapshot() map[string]uint64 {
 	if c == nil {
 		return nil

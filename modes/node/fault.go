@@ -39,6 +39,14 @@ const (
 	FaultOffLink Fault = "off_link"
 )
 
+// Faults returns all faults.
+func Faults() []Fault {
+	return []Fault{
+		FaultMalformed, FaultDuplicate, FaultNoSubnet, FaultNoAddress, FaultNoMAC, FaultVNI, FaultPort,
+		FaultOutside, FaultOverlap, FaultAddressInUse, FaultOffLink,
+	}
+}
+
 // Skipped is a node that is left as it was, and why.
 type Skipped struct {
 	Node  string
