@@ -229,7 +229,7 @@ func TestCountersShown(t *testing.T) {
 	for name := range events {
 		got[name] = true
 	}
-	for _, f := range faults {
+	for _, f := range node.Faults() {
 		gotKinds[string(f)] = true
 	}
 	if diff := cmp.Diff(counters, got); diff != "" {
