@@ -139,7 +139,7 @@ func (a *admission) checkSubnet(r Remote, path string, s netip.Prefix) (w way, c
 		case x.Is4() == s.Addr().Is4() && !w.address.IsValid():
 			w.address = x
 			if a.onLink != nil && !a.onLink(x) {
-				a.skip(r, FaultOffLink, at, x.String(), "is on no link of this node, so it cannot be a next hop")
+				a.skip(r, FaultOffLink, at, x.String(), "is no host's address on a link of this node, so it cannot be a next hop")
 				return w, false
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
 )
 
@@ -18,11 +19,15 @@ type bridgeWays struct {
 	links map[hostnet.Family]hostnet.Adapter // as they were read
 }
 
-// nextHop allows addresses on the link of the adapter.
+// nextHop allows addresses of hosts on the link of the adapter: not the link's own
+// and its broadcast address, which nobody can have.
 func (b *bridgeWays) nextHop() func(netip.Addr) bool {
 	return func(a netip.Addr) bool {
 		link, ok := b.links[hostnet.FamilyOf(a)]
-		return ok && link.OnLink(a)
+		return ok && link.OnLink(a) && !slices.ContainsFunc(link.Addresses, func(p netip.Prefix) bool {
+			last, has := ipam.Broadcast(p)
+			return has && (a == ipam.Network(p) || a == last)
+		})
 	}
 }
 

@@ -312,6 +312,18 @@ func (stuckHost) DeleteRoute(_ context.Context, r hostnet.Route) error {
 	return fmt.Errorf("%s stays", r)
 }
 
+// Nobody has the addresses that stand for a link and for all on it.
+func TestNoHostOfTheLink(t *testing.T) {
+	c := newCluster(t, "l2bridge", 0, nil)
+	for _, a := range []string{"192.0.2.0", "192.0.2.255"} {
+		r := with(remote(7), func(r *node.Remote) { r.MAC, r.Addresses = hns.MAC{}, addrs(a) })
+		got := c.reconcile(r)
+		if got.Added != 0 || len(got.Skipped) != 1 || got.Skipped[0].Fault != node.FaultOffLink {
+			t.Errorf("%s: %v", a, got)
+		}
+	}
+}
+
 // TestStuckRoute: what overlaps a route that cannot be removed has to wait, and
 // all others go on.
 func TestStuckRoute(t *testing.T) {
