@@ -31,7 +31,9 @@ type Plugin struct {
 	// configuration names in ipam.type. One that is set is asked whatever the
 	// configuration says, without an ipam object too. Its configuration should
 	// have a type all the same: subnet and routes of an ipam object without one
-	// are about the HNS network (see the package comment). An error of its own has
+	// are about the HNS network (see the package comment). It has to keep back what
+	// modes.Reserved lists for the subnet, such as the address of the node's
+	// endpoint: an ADD that gets one of these is refused. An error of its own has
 	// code 999 unless it is an [*Error], or of a kind that the package comment
 	// names a code for, such as *hns.FieldError (7) and ipam.ErrNoAddress (105).
 	IPAM ipam.IPAM
