@@ -263,12 +263,12 @@ func (tx *tx) modifyNetworkPolicies(n *network, request int, r *reader) ([]polic
 	case requestRefresh:
 		return n.policies, nil
 	case requestRemove:
-		out := n.policies
+		out, same := n.policies, networkPolicyMatcher()
 		for _, p := range ps {
 			if p.kind == "SetPolicy" {
 				out, err = removeSet(out, p)
 			} else {
-				out, err = removePolicies(out, []policy{p}, sameNetworkPolicy)
+				out, err = removePolicies(out, []policy{p}, same)
 			}
 			if err != nil {
 				return nil, err
@@ -279,14 +279,27 @@ func (tx *tx) modifyNetworkPolicies(n *network, request int, r *reader) ([]polic
 	return nil, failure(hns.CodeRequestUnsupported)
 }
 
-func sameNetworkPolicy(p, q policy) bool {
-	switch {
-	case p.kind != q.kind:
-		return false
-	case p.kind == "HostRoute":
-		return true
-	case p.kind == "RemoteSubnetRoute":
-		return p.remoteSubnet() == q.remoteSubnet()
+// networkPolicyMatcher returns what tells whether two policies are the same to a
+// remove. It reads each remote subnet once: there are as many as nodes.
+func networkPolicyMatcher() func(p, q policy) bool {
+	read := map[string]remoteSubnet{}
+	remote := func(p policy) remoteSubnet {
+		rs, ok := read[string(p.settings)]
+		if !ok {
+			rs = p.remoteSubnet()
+			read[string(p.settings)] = rs
+		}
+		return rs
 	}
-	return equalJSON(orEmpty(p.settings), orEmpty(q.settings))
+	return func(p, q policy) bool {
+		switch {
+		case p.kind != q.kind:
+			return false
+		case p.kind == "HostRoute":
+			return true
+		case p.kind == "RemoteSubnetRoute":
+			return remote(p) == remote(q)
+		}
+		return equalJSON(orEmpty(p.settings), orEmpty(q.settings))
+	}
 }
