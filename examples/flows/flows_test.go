@@ -1,8 +1,10 @@
 package main
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -115,4 +117,36 @@ func empty(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestTake writes the snapshot of a node.
+func TestTake(t *testing.T) {
+	dir := t.TempDir()
+	state, file := filepath.Join(dir, "state.json"), filepath.Join(dir, "node.json")
+	h, err := emulator.Open(state, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := modes.PlanNetwork(modes.NetworkIntent{Mode: modes.L2Bridge, Name: "cbr0", Subnets: []netip.Prefix{netip.MustParsePrefix("10.244.1.0/24")}, Adapter: "Ethernet"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hns.New(h, nil).Networks.Create(t.Context(), n.Network); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HNS_EMULATOR", state)
+	if runtime.GOOS == "windows" {
+		return // there -take reads the machine's own HNS
+	}
+	if out := output(t, options{take: file}); out != "" {
+		t.Errorf("it says %s", out)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := hns.ParseSnapshot(b)
+	if err != nil || len(s.Networks) != 1 || !strings.Contains(string(s.Networks[0]), `"cbr0"`) {
+		t.Errorf("%v, %s", err, b)
+	}
 }

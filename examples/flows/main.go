@@ -5,6 +5,7 @@
 //	go run ./examples/flows -mode overlay -flow 3            the ways of one flow
 //	go run ./examples/flows -mode l2bridge -break route      a fault, and what is found
 //	go run ./examples/flows -breaks                          the faults there are
+//	flows.exe -take node1.json                               on a Windows node: dump its HNS
 //	go run ./examples/flows -snapshot node1.json node2.json  the flows over dumps of real nodes
 //
 // The cluster has two Windows nodes and a Linux node, and is set up anew in each
@@ -27,6 +28,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/hnskit/hnskit/examples/internal/hnsopen"
+	"github.com/hnskit/hnskit/internal/atomicfile"
 	"github.com/hnskit/hnskit/internal/mixedcluster"
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/flows"
@@ -39,6 +42,7 @@ type options struct {
 	fault    string
 	list     bool
 	mermaid  bool
+	take     string
 	snapshot string
 	files    []string // more snapshots
 }
@@ -53,6 +57,7 @@ func main() {
 	flag.StringVar(&o.fault, "break", "", "break one thing, by `name`, and show what is found")
 	flag.BoolVar(&o.list, "breaks", false, "list what can be broken")
 	flag.BoolVar(&o.mermaid, "mermaid", false, "show ways as Mermaid sequence diagrams")
+	flag.StringVar(&o.take, "take", "", "write the snapshot of this node's HNS to `file`, and nothing else")
 	flag.StringVar(&o.snapshot, "snapshot", "", "read the snapshot of a node from `file`; more files may follow")
 	flag.Parse()
 	o.files = flag.Args()
@@ -62,12 +67,31 @@ func main() {
 	}
 }
 
+// take writes what is in HNS here to a file.
+func take(ctx context.Context, path string) error {
+	c, err := hnsopen.Open(nil)
+	if err != nil {
+		return err
+	}
+	s, err := c.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := s.Bytes()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, text, 0o600)
+}
+
 func run(ctx context.Context, w io.Writer, o options) error {
 	switch {
 	case o.flow < 0 || o.flow > len(flows.Flows()):
 		return fmt.Errorf("-flow %d: there are the flows 1 to %d", o.flow, len(flows.Flows()))
 	case o.snapshot == "" && len(o.files) > 0:
 		return fmt.Errorf("%q: files belong behind -snapshot", o.files)
+	case o.take != "":
+		return take(ctx, o.take)
 	case o.list:
 		return listBreaks(w, o.mode)
 	case o.fault != "":
