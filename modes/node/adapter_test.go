@@ -2,11 +2,13 @@ package node_test
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
+	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
 )
@@ -134,5 +136,51 @@ func TestLinkMTU(t *testing.T) {
 		if fields := hns.FieldErrors(err); (err == nil) != tt.ok || err != nil && (len(fields) != 1 || fields[0].Path != "LinkMTU") {
 			t.Errorf("%+v: %v", tt, err)
 		}
+	}
+}
+
+// TestAddressChanged: the node's adapter has another address than when the network
+// was made, as after another lease of DHCP. HNS cannot change the network's, so it
+// is made anew once no pod is on it.
+func TestAddressChanged(t *testing.T) {
+	for _, name := range []string{"overlay", "l2bridge"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "hns.json")
+			boot := func(address string) *machine {
+				h, err := emulator.Open(path, &emulator.Options{Seed: 7, Adapters: []emulator.Adapter{{Name: "Ethernet", Addresses: prefixes(address)}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return &machine{tb: t, hns: h, client: hns.New(h, nil), host: hostnet.NewMemory(emuhost.Adapters(h))}
+			}
+			m := boot("192.0.2.10/24")
+			before := m.ensure(planOf(t, descriptions()[name]), nil)
+			pod, err := m.client.Endpoints.Create(t.Context(), &hns.Endpoint{Name: "pod", Network: before.Network.ID,
+				IPConfigs: []hns.IPConfig{{Address: addr("10.244.3.10"), PrefixLength: 24}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m = boot("192.0.2.77/24")
+			d := descriptions()[name]
+			d.NodeAddresses = addrs("192.0.2.77")
+			p := planOf(t, d)
+			opts := &node.EnsureOptions{Drift: hns.DriftRecreate, Wait: brief}
+			if s, err := node.Ensure(t.Context(), m.client, m.host, p, opts); !errors.Is(err, hns.ErrDrift) || !errors.Is(err, hns.ErrInUse) {
+				t.Fatalf("with a pod: %v\n%s", err, stepsOf(s))
+			}
+			if err := m.client.Endpoints.Delete(t.Context(), pod.ID); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := node.Ensure(t.Context(), m.client, m.host, p, &node.EnsureOptions{Wait: brief}); !errors.Is(err, hns.ErrDrift) {
+				t.Fatalf("not allowed: %v\n%s", err, stepsOf(s))
+			}
+			s := m.ensure(p, opts)
+			if s.Address != addr("192.0.2.77") || s.Network.ID == before.Network.ID {
+				t.Errorf("%s\n%s", s.Address, stepsOf(s))
+			}
+			if again := m.ensure(p, opts); again.Changed() {
+				t.Errorf("again: %s", stepsOf(again))
+			}
+		})
 	}
 }

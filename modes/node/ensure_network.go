@@ -129,8 +129,64 @@ func (e *ensurer) inNobodysWay(u *hns.Endpoint) bool {
 }
 
 // address waits for the node's address on the network, and for the adapter that
-// has it now.
+// has it now. A network that was found with another address than the node's is
+// made anew where that is allowed: HNS cannot change it.
 func (e *ensurer) address(ctx context.Context, s *Step) error {
+	err := e.awaitAddress(ctx, s)
+	var drift *hns.DriftError
+	if !errors.As(err, &drift) || !e.mayRemake() {
+		return err
+	}
+	diffs := s.Differences
+	if err := e.remake(ctx, err); err != nil {
+		return err
+	}
+	if !e.opts.DryRun {
+		s.Action, s.Differences = hns.ActionKeep, nil
+		if err := e.awaitAddress(ctx, s); err != nil {
+			return err
+		}
+	}
+	s.Action, s.Differences = hns.ActionRecreate, diffs
+	return nil
+}
+
+// mayRemake reports whether the network is one that was found, and the adapter
+// that has the node's address is known: on another it would be no better.
+func (e *ensurer) mayRemake() bool {
+	made := slices.ContainsFunc(e.state.Steps, func(s Step) bool { return s.Action == hns.ActionCreate || s.Action == hns.ActionRecreate })
+	return e.opts.Drift == hns.DriftRecreate && e.state.Adapter != "" && !made
+}
+
+// remake deletes the network, if nothing is on it but what [ensurer.freeNetwork]
+// lets go, and makes it anew.
+func (e *ensurer) remake(ctx context.Context, refused error) error {
+	id := e.state.Network.ID
+	users, err := e.client.Endpoints.OfNetwork(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(users) > 0 {
+		if _, err := e.freeNetwork(ctx, id, fmt.Errorf("%w: %w by endpoints", refused, hns.ErrInUse)); err != nil {
+			return err
+		}
+	}
+	if e.opts.DryRun {
+		return nil
+	}
+	before, err := hostnet.Take(ctx, e.host)
+	if err != nil {
+		return err
+	}
+	err = e.patiently(ctx, func() error { return e.client.Networks.Delete(ctx, id) })
+	if err != nil && !errors.Is(err, hns.ErrNotFound) {
+		return err
+	}
+	e.before = &before
+	return e.network(ctx, &Step{Name: StepNetwork})
+}
+
+func (e *ensurer) awaitAddress(ctx context.Context, s *Step) error {
 	m := e.plan.Description.Mode
 	if m == modes.NAT || e.state.Network == nil {
 		s.Action = ""
