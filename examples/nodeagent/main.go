@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -129,6 +130,9 @@ func newAgent(ctx context.Context, c *config, env environment, m *metrics, log *
 	if err != nil {
 		return nil, err
 	}
+	kube.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &apiTransport{next: next, log: log, count: func(code string) { m.requests.WithLabelValues(code).Inc() }}
+	})
 	client, err := kubernetes.NewForConfig(kube)
 	if err != nil {
 		return nil, fmt.Errorf("API server: %w", err)

@@ -19,6 +19,7 @@ type metrics struct {
 	calls     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	lateCalls *prometheus.CounterVec
+	requests  *prometheus.CounterVec
 }
 
 func newMetrics(s reporter) *metrics {
@@ -38,8 +39,13 @@ func newMetrics(s reporter) *metrics {
 			Name: "hnskit_hns_late_calls_total",
 			Help: "Calls that HNS answered when nobody waited any more.",
 		}, []string{"verb", "kind"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hnskit_nodeagent_api_requests_total",
+			Help: "Requests to the API server. The code is that of HTTP, or error where it did not answer.",
+		}, []string{"code"}),
 	}
-	m.registry.MustRegister(m.calls, m.durations, m.lateCalls, newCollector(s, m.counters),
+	m.requests.WithLabelValues("error") // shown from the start, so that the first one is an increase
+	m.registry.MustRegister(m.calls, m.durations, m.lateCalls, m.requests, newCollector(s, m.counters),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
