@@ -199,7 +199,8 @@ func (d *Description) checkNode(bad *faults) {
 
 // unicast reports whether a can be the address of a node.
 func unicast(a netip.Addr) bool {
-	return a.IsValid() && a.Zone() == "" && !a.Is4In6() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLoopback() && !a.IsLinkLocalUnicast()
+	return a.IsValid() && a.Zone() == "" && !a.Is4In6() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLoopback() && !a.IsLinkLocalUnicast() &&
+		a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 // checkVXLAN holds what Linux nodes do against what this node does.

@@ -26,6 +26,7 @@ func TestFaultyNodes(t *testing.T) {
 		{node.FaultMalformed, "Subnets[0]", func(r *node.Remote) { r.Subnets = prefixes("10.244.7.1/24") }},
 		{node.FaultMalformed, "Addresses[0]", func(r *node.Remote) { r.Addresses = []netip.Addr{{}} }},
 		{node.FaultMalformed, "Addresses[0]", func(r *node.Remote) { r.Addresses = addrs("224.0.0.1") }},
+		{node.FaultMalformed, "Addresses[0]", func(r *node.Remote) { r.Addresses = addrs("255.255.255.255") }},
 		{node.FaultMalformed, "Addresses[0]", func(r *node.Remote) { r.Addresses = addrs("10.244.9.1") }},
 		{node.FaultMalformed, "MAC", func(r *node.Remote) { r.MAC[0] = 1 }},
 		{node.FaultNoSubnet, "Subnets", func(r *node.Remote) { r.Subnets = nil }},
