@@ -69,9 +69,9 @@ func (s *Skipped) Unwrap() error {
 }
 
 // isSelf tells this node among the others: it has both a subnet and an address
-// of this one.
+// of this one. A caller that knows better says so in Err.
 func (a *admission) isSelf(r Remote) bool {
-	return slices.ContainsFunc(r.Subnets, func(s netip.Prefix) bool { return slices.Contains(a.d.Subnets, s) }) &&
+	return r.Err == nil && slices.ContainsFunc(r.Subnets, func(s netip.Prefix) bool { return slices.Contains(a.d.Subnets, s) }) &&
 		slices.ContainsFunc(r.Addresses, func(x netip.Addr) bool { return slices.Contains(a.d.NodeAddresses, x) })
 }
 

@@ -204,13 +204,18 @@ func TestFaultyNodes(t *testing.T) {
 		"linux-34": {node.FaultOutside, podCIDR("10.245.1.0/24")},
 		"linux-35": {node.FaultMalformed, podCIDR("10.244.35.0")},
 		"linux-36": {node.FaultNoSubnet, podCIDR("")},
+		"linux-37": {node.FaultMalformed, annotate("public-ip", "255.255.255.255")},
+		"linux-38": {node.FaultMalformed, func(x *corev1.Node) { // this node, under another name
+			annotate("public-ip", "192.0.2.10")(x)
+			podCIDR("10.244.1.0/24")(x)
+		}},
 	}
 	n.put(linux(7, vxlanConf))
 	unmanaged := linux(40, vxlanConf)
 	delete(unmanaged.Annotations, "flannel.alpha.coreos.com/kube-subnet-manager")
 	n.put(unmanaged)
 	want := map[string]uint64{}
-	for i := 20; i <= 36; i++ {
+	for i := 20; i <= 38; i++ {
 		x := linux(i, vxlanConf)
 		faulty[x.Name].change(x)
 		n.put(x)

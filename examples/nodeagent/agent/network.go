@@ -227,6 +227,9 @@ func (a *Agent) lead(ctx context.Context) (refused, err error) {
 			continue
 		}
 		if r, ok := a.leases.remote(n); ok {
+			if r.Err == nil && a.isDouble(r) {
+				r.Err = errDouble
+			}
 			others = append(others, r)
 		}
 	}
@@ -236,6 +239,16 @@ func (a *Agent) lead(ctx context.Context) (refused, err error) {
 		return err, nil
 	}
 	return nil, err
+}
+
+var errDouble = errors.New("it has the podCIDR and the address of this node, under another name")
+
+// isDouble reports whether another Node says that it is this one, which
+// [node.Remotes] would take it for.
+func (a *Agent) isDouble(r node.Remote) bool {
+	d := &a.led.Description
+	in := func(x netip.Addr) bool { return slices.Contains(d.NodeAddresses, x) }
+	return slices.Equal(r.Subnets, d.Subnets) && slices.ContainsFunc(r.Addresses, in)
 }
 
 // writeFiles writes what starts pods, where it is not there or differs.
