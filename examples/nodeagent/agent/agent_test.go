@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
@@ -70,7 +71,8 @@ func TestFromNothing(t *testing.T) {
 }
 
 // onlyAsked checks that the agent asked the API server for nothing but what its
-// role allows.
+// role allows, and that what it wrote is for this Node alone: a server, other than
+// the fake one, refuses it for another of the same name by the uid.
 func (n *testNode) onlyAsked() {
 	n.Helper()
 	for _, a := range n.kube.Actions() {
@@ -79,6 +81,9 @@ func (n *testNode) onlyAsked() {
 		case "get nodes", "update nodes", "create nodes", "delete nodes": // the test's own
 		default:
 			n.Errorf("it asked: %s", got)
+		}
+		if p, ok := a.(clienttesting.PatchAction); ok && !strings.Contains(string(p.GetPatch()), `"uid":"uid-1"`) {
+			n.Errorf("it wrote, to whatever Node has the name: %s", p.GetPatch())
 		}
 	}
 }
