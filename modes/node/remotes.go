@@ -186,6 +186,8 @@ type Report struct {
 	Held int
 	// Failed are those that were refused; the next Reconcile tries again.
 	Failed []*WayError
+	// Stopped is what ended it before every way was tried; nil if nothing did.
+	Stopped error
 	// Skipped are the faulty nodes, by name.
 	Skipped []Skipped
 }
@@ -219,6 +221,7 @@ func (r *Remotes) Reconcile(ctx context.Context, nodes []Remote) (Report, error)
 	defer r.mu.Unlock()
 	r.opts.Counters.add(CountReconciles, 1)
 	report, err := r.reconcile(ctx, nodes)
+	report.Stopped = err
 	for _, f := range report.Failed {
 		err = errors.Join(err, f)
 	}

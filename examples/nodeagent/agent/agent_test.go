@@ -447,6 +447,32 @@ func TestRefusedWay(t *testing.T) {
 	n.untilWays("10.244.7.0/24 192.0.2.7 00-00-07", "10.244.8.0/24 192.0.2.8 00-00-08")
 }
 
+// TestStoppedAfterRefusedWay: HNS refuses a way and is gone at the next. Ways are
+// missing that nobody refused, so no pod starts.
+func TestStoppedAfterRefusedWay(t *testing.T) {
+	n := newTestNode(t, vxlanConf)
+	n.opts.Batch = 1
+	n.put(linux(7, vxlanConf))
+	n.put(linux(8, vxlanConf))
+	fault := func(subnet string, code hns.Code) func() {
+		return n.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Kind: hns.KindNetwork, Match: func(r hns.Request) bool {
+			return strings.Contains(string(r.Document), subnet)
+		}, Code: code, Times: -1})
+	}
+	fault("10.244.7.0", 0x803b000d)
+	back := fault("10.244.8.0", 0x800706ba) // the RPC server is unavailable
+	n.run()
+	n.until("two failures", func(s Status) bool { return s.Failures >= 2 })
+	if s := n.agent.Status(); s.Ready || !errors.Is(s.Err, hns.ErrUnavailable) {
+		t.Errorf("ready %t, error %v", s.Ready, s.Err)
+	}
+	if _, err := os.Stat(n.opts.ConflistFile); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("pods can start: %v", err)
+	}
+	back()
+	n.until("ready with an error", func(s Status) bool { return s.Ready && s.Err != nil })
+}
+
 // TestConditionOfOthers: it is set once; what somebody says later is left alone.
 func TestConditionOfOthers(t *testing.T) {
 	n := newTestNode(t, vxlanConf)

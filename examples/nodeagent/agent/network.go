@@ -235,7 +235,7 @@ func (a *Agent) lead(ctx context.Context) (refused, err error) {
 	}
 	report, err := a.remotes.Reconcile(ctx, others)
 	a.set(func(s *Status) { s.Nodes, s.Report = len(others), report })
-	if len(report.Failed) > 0 {
+	if report.Stopped == nil {
 		return err, nil
 	}
 	return nil, err
