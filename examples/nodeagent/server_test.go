@@ -118,7 +118,7 @@ func TestServerEnds(t *testing.T) {
 // What the metrics say of a status and of counters.
 func TestMetrics(t *testing.T) {
 	st := fixed{Ready: true, Nodes: 7, Synced: time.Unix(1700000000, 500e6), Syncs: 9, Failures: 2, Patches: 3,
-		Report: node.Report{Added: 1, Changed: 2, Removed: 8, Kept: 3, Held: 1, Failed: []*node.WayError{{Prefix: netip.MustParsePrefix("10.244.9.0/24"), Err: fs.ErrPermission}},
+		Report: node.Report{Added: 1, Changed: 2, Removed: 8, Kept: 3, Held: 1, Failed: []*node.RouteError{{Prefix: netip.MustParsePrefix("10.244.9.0/24"), Err: fs.ErrPermission}},
 			Skipped: []node.Skipped{{Node: "a", Fault: node.FaultNoMAC}, {Node: "b", Fault: node.FaultNoMAC}, {Node: "c", Fault: "new_one"}}}}
 	m := newMetrics(st)
 	m.observe(hns.Call{Verb: hns.VerbCreate, Kind: hns.KindNetwork, Duration: 20 * time.Millisecond})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/hns/emulator"
-	"github.com/hnskit/hnskit/internal/emuhost"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
+	"github.com/hnskit/hnskit/modes/node/hostnet/emuhost"
 )
 
 func TestAdapter(t *testing.T) {

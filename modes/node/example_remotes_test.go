@@ -58,10 +58,10 @@ func ExampleRemotes_Reconcile() {
 	}
 	// Output:
 	// level=WARN msg="node skipped" network=flannel.4096 node=linux-2 fault=no_mac error="MAC: missing"
-	// level=INFO msg="way added" network=flannel.4096 subnet=10.244.1.0/24 node=linux-1 address=192.0.2.21
+	// level=INFO msg="route added" network=flannel.4096 subnet=10.244.1.0/24 node=linux-1 address=192.0.2.21 mac=4E-0A-12-34-56-78
 	// 1 added, 0 changed, 0 removed, 0 kept, 0 held, 0 failed, 1 nodes skipped <nil>
 	// 0 added, 0 changed, 0 removed, 1 kept, 0 held, 0 failed, 1 nodes skipped <nil>
-	// level=INFO msg="way removed" network=flannel.4096 subnet=10.244.1.0/24
+	// level=INFO msg="route removed" network=flannel.4096 subnet=10.244.1.0/24
 	// 0 added, 0 changed, 1 removed, 0 kept, 0 held, 0 failed, 1 nodes skipped <nil>
 }
 

@@ -122,6 +122,9 @@ func (a *admission) checkSubnet(r Remote, path string, s netip.Prefix) (w way, c
 		return w, false
 	case !a.carries(s.Addr().Is4()):
 		return w, false
+	case slices.Contains(a.d.ClusterCIDRs, s):
+		a.skip(r, FaultOutside, path, s.String(), "is all of a cluster CIDR, of which a node has a part")
+		return w, false
 	case !owned(a.d, s):
 		a.skip(r, FaultOutside, path, s.String(), "is no part of the cluster CIDRs %v", a.d.ClusterCIDRs)
 		return w, false

@@ -65,10 +65,10 @@ type RemotesOptions struct {
 // On Overlay a way is a RemoteSubnetRoute policy of the network, on L2Bridge a
 // route of the node. Ours to change are those whose destination is a part of a
 // cluster CIDR, and not all of it, and which on L2Bridge have a next hop, are on
-// the adapter with the node's address and do not come from DHCP. HNS keeps no owner of policies, nor
-// Windows one of routes: what flanneld left there is taken over as it is, and two
-// agents of different minds on one network undo each other's work. Whatever else
-// is there stays.
+// the adapter with the node's address, or the one below it, and do not come from
+// DHCP. HNS keeps no owner of policies, nor Windows one of routes: what flanneld
+// left there is taken over as it is, and two agents of different minds on one
+// network undo each other's work. Whatever else is there stays.
 type Remotes struct {
 	plan *Plan
 	opts RemotesOptions
@@ -90,7 +90,7 @@ type waysOf interface {
 	nextHop() func(netip.Addr) bool
 	// apply carries out the changes; failed are those that were refused. An
 	// error says that it stopped.
-	apply(ctx context.Context, changes []change) (failed []*WayError, err error)
+	apply(ctx context.Context, changes []change) (failed []*RouteError, err error)
 }
 
 // found is a way that is there.
@@ -112,8 +112,8 @@ type change struct {
 }
 
 // failed is that the change could not be made.
-func (c change) failed(err error) *WayError {
-	e := &WayError{Prefix: c.prefix, Err: err}
+func (c change) failed(err error) *RouteError {
+	e := &RouteError{Prefix: c.prefix, Err: err}
 	if c.add != nil {
 		e.Node = c.add.node
 	}
@@ -122,7 +122,7 @@ func (c change) failed(err error) *WayError {
 
 // blocked says why a change must wait: an old way that overlaps the new one could
 // not be removed, and the two would share what is sent.
-func (c change) blocked(failed []*WayError) error {
+func (c change) blocked(failed []*RouteError) error {
 	for _, f := range failed {
 		if f.Node == "" && c.add != nil && f.Prefix.Overlaps(c.prefix) {
 			return fmt.Errorf("the way to %s could not be removed: %w", f.Prefix, f.Err)
@@ -131,8 +131,8 @@ func (c change) blocked(failed []*WayError) error {
 	return nil
 }
 
-// WayError is a way that could not be made or removed.
-type WayError struct {
+// RouteError is a way to another node, a policy or a route, that could not be made or removed.
+type RouteError struct {
 	// Node is empty for a way that is to go.
 	Node   string
 	Prefix netip.Prefix
@@ -140,21 +140,21 @@ type WayError struct {
 }
 
 // Error names node and prefix.
-func (e *WayError) Error() string {
+func (e *RouteError) Error() string {
 	if e.Node == "" {
-		return fmt.Sprintf("remove the way to %s: %v", e.Prefix, e.Err)
+		return fmt.Sprintf("remove the route to %s: %v", e.Prefix, e.Err)
 	}
-	return fmt.Sprintf("lead %s to node %q: %v", e.Prefix, e.Node, e.Err)
+	return fmt.Sprintf("route %s to node %q: %v", e.Prefix, e.Node, e.Err)
 }
 
 // Unwrap returns the cause.
-func (e *WayError) Unwrap() error { return e.Err }
+func (e *RouteError) Unwrap() error { return e.Err }
 
 // NewRemotes returns the remotes of a planned node. It does nothing yet. They
 // stay with the plan: after another Description.Plan make new ones. The
 // error, which matches [hns.ErrUnsupported], is for the modes in which others
 // lead to the nodes: the physical network or an SDN controller. host is needed
-// on L2Bridge, client on Overlay.
+// on L2Bridge alone.
 func NewRemotes(client *hns.Client, host hostnet.Host, plan *Plan, opts *RemotesOptions) (*Remotes, error) {
 	if plan == nil {
 		return nil, errors.New("node: remotes: no plan")
@@ -167,8 +167,8 @@ func NewRemotes(client *hns.Client, host hostnet.Host, plan *Plan, opts *Remotes
 	switch {
 	case d.Mode == modes.Overlay && client != nil:
 		r.ways = &overlayWays{client: client, r: r}
-	case d.Mode == modes.L2Bridge && host != nil:
-		r.ways = &bridgeWays{host: host, r: r}
+	case d.Mode == modes.L2Bridge && client != nil && host != nil:
+		r.ways = &bridgeWays{client: client, host: host, r: r}
 	case d.Mode == modes.Overlay || d.Mode == modes.L2Bridge:
 		return nil, fmt.Errorf("node: remotes of network %q: no client or host, which mode %s needs", d.Name, d.Mode)
 	default:
@@ -185,7 +185,7 @@ type Report struct {
 	// Held are ways to nodes that are skipped now, left as they were.
 	Held int
 	// Failed are those that were refused; the next Reconcile tries again.
-	Failed []*WayError
+	Failed []*RouteError
 	// Stopped is what ended it before every way was tried; nil if nothing did.
 	Stopped error
 	// Skipped are the faulty nodes, by name.
@@ -384,15 +384,15 @@ func (r *Remotes) announce(ctx context.Context, skipped []Skipped) {
 // count fills the report in for what was carried out.
 func (r *Remotes) count(ctx context.Context, changes []change, report *Report) {
 	for _, c := range changes {
-		if slices.ContainsFunc(report.Failed, func(f *WayError) bool { return f.Prefix == c.prefix }) {
+		if slices.ContainsFunc(report.Failed, func(f *RouteError) bool { return f.Prefix == c.prefix }) {
 			continue
 		}
-		n, what := &report.Added, "way added"
+		n, what := &report.Added, "route added"
 		switch {
 		case c.add == nil:
-			n, what = &report.Removed, "way removed"
+			n, what = &report.Removed, "route removed"
 		case len(c.remove) > 0:
-			n, what = &report.Changed, "way changed"
+			n, what = &report.Changed, "route changed"
 		}
 		*n++
 		if r.opts.Logger == nil {
@@ -401,6 +401,9 @@ func (r *Remotes) count(ctx context.Context, changes []change, report *Report) {
 		attrs := []any{"network", r.plan.Description.Name, "subnet", c.prefix.String()}
 		if c.add != nil {
 			attrs = append(attrs, "node", c.add.node, "address", c.add.address.String())
+			if !c.add.mac.IsZero() {
+				attrs = append(attrs, "mac", c.add.mac.String())
+			}
 		}
 		r.opts.Logger.InfoContext(ctx, what, attrs...)
 	}

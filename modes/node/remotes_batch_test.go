@@ -135,7 +135,7 @@ func TestOnePolicyRefused(t *testing.T) {
 	remove := c.hns.Inject(emulator.Fault{Verb: hns.VerbModify, Times: -1, Code: hns.CodeInvalidPolicy,
 		Match: func(r hns.Request) bool { return strings.Contains(string(r.Document), "10.244.13.0/24") }})
 	report, err := c.remotes.Reconcile(t.Context(), many(5))
-	var we *node.WayError
+	var we *node.RouteError
 	if !errors.As(err, &we) || we.Node != "node-013" || !errors.Is(err, hns.ErrInvalidPolicy) || report.Added != 4 || len(report.Failed) != 1 || len(c.ways()) != 4 {
 		t.Fatalf("%s, %v", report, err)
 	}
@@ -206,7 +206,7 @@ func TestRemovalNotFound(t *testing.T) {
 			Match: func(r hns.Request) bool { return strings.Contains(string(r.Document), "10.244.16.0/24") }})
 		heir := with(remote(17), func(r *node.Remote) { r.Subnets = prefixes("10.244.16.0/22") })
 		report, err := c.remotes.Reconcile(t.Context(), []node.Remote{heir, remote(8)})
-		var we *node.WayError
+		var we *node.RouteError
 		if !errors.As(err, &we) || !errors.Is(err, hns.ErrNotFound) || len(report.Failed) != 2 || report.Added != 1 || report.Removed != 1 {
 			t.Errorf("%s, %v", report, err)
 		}

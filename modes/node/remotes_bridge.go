@@ -7,14 +7,16 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/ipam"
 	"github.com/hnskit/hnskit/modes/node/hostnet"
 )
 
 // bridgeWays are routes of the node over its own link.
 type bridgeWays struct {
-	host hostnet.Host
-	r    *Remotes
+	client *hns.Client
+	host   hostnet.Host
+	r      *Remotes
 
 	links map[hostnet.Family]hostnet.Adapter // as they were read
 }
@@ -31,19 +33,33 @@ func (b *bridgeWays) nextHop() func(netip.Addr) bool {
 	}
 }
 
+// read asks for the network first: without it the routes would be put on the bare
+// adapter, and stay there when a network takes its address.
 func (b *bridgeWays) read(ctx context.Context) ([]found, error) {
 	d := &b.r.plan.Description
+	n, err := b.client.Networks.ByName(ctx, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	if n.Type != hns.L2Bridge {
+		return nil, &hns.DriftError{Kind: hns.KindNetwork, Ref: fmt.Sprintf("%q", n.Name), ID: n.ID,
+			Differences: []hns.Difference{{Path: "Type", Want: string(hns.L2Bridge), Got: string(n.Type)}}}
+	}
 	adapters, err := b.host.Adapters(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b.links = map[hostnet.Family]hostnet.Adapter{}
+	bare := map[uint32]bool{} // adapters below a link
 	for _, a := range d.NodeAddresses {
 		i := slices.IndexFunc(adapters, hostnetHas(a))
 		if i < 0 {
 			return nil, fmt.Errorf("%w: none has the node's address %s (there are %s)", ErrAdapter, a, describe(adapters))
 		}
 		b.links[hostnet.FamilyOf(a)] = adapters[i]
+		if x, ok := below(adapters[i], adapters); ok && adapters[i].Virtual {
+			bare[x.Index] = true
+		}
 	}
 	routes, err := b.host.Routes(ctx)
 	if err != nil {
@@ -52,17 +68,19 @@ func (b *bridgeWays) read(ctx context.Context) ([]found, error) {
 	var out []found
 	for _, rt := range routes {
 		link, ok := b.links[hostnet.FamilyOf(rt.Destination.Addr())]
-		if !ok || !rt.Static || rt.DHCP || rt.OnLink() || rt.Interface != link.Index || !owned(d, rt.Destination) {
+		if !ok || !rt.Static || rt.DHCP || rt.OnLink() || rt.Interface != link.Index && !bare[rt.Interface] || !owned(d, rt.Destination) {
 			continue
 		}
-		out = append(out, found{prefix: rt.Destination, address: rt.NextHop, route: rt, same: func(w way) bool { return rt.NextHop == w.address }})
+		// One below is left from while there was no network, and leads nowhere.
+		out = append(out, found{prefix: rt.Destination, address: rt.NextHop, route: rt,
+			same: func(w way) bool { return rt.NextHop == w.address && rt.Interface == link.Index }})
 	}
 	return out, nil
 }
 
 // apply makes one call for each route. The system takes them one by one.
-func (b *bridgeWays) apply(ctx context.Context, changes []change) ([]*WayError, error) {
-	var failed []*WayError
+func (b *bridgeWays) apply(ctx context.Context, changes []change) ([]*RouteError, error) {
+	var failed []*RouteError
 	for _, c := range changes {
 		err := c.blocked(failed)
 		if err == nil {

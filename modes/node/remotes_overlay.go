@@ -86,8 +86,8 @@ func remoteSubnetRoute(p hns.NetworkPolicy) (hns.RemoteSubnetRoute, bool) {
 }
 
 // apply sends the changes in batches.
-func (o *overlayWays) apply(ctx context.Context, changes []change) ([]*WayError, error) {
-	var failed []*WayError
+func (o *overlayWays) apply(ctx context.Context, changes []change) ([]*RouteError, error) {
+	var failed []*RouteError
 	var batched []change
 	for len(changes) > 0 {
 		chunk := changes[:o.size(len(changes))]
@@ -127,7 +127,7 @@ func (o *overlayWays) apply(ctx context.Context, changes []change) ([]*WayError,
 
 // unblocked takes out of changes those that must wait, and puts them to the
 // failures.
-func unblocked(changes []change, failed []*WayError) ([]change, []*WayError) {
+func unblocked(changes []change, failed []*RouteError) ([]change, []*RouteError) {
 	var out []change
 	for _, c := range changes {
 		if err := c.blocked(failed); err != nil {
@@ -215,12 +215,12 @@ func (o *overlayWays) undone(ctx context.Context, changes []change) ([]change, e
 
 // oneByOne looks at what is there, and does what is left of the changes with a
 // request for each policy.
-func (o *overlayWays) oneByOne(ctx context.Context, changes []change) ([]*WayError, error) {
+func (o *overlayWays) oneByOne(ctx context.Context, changes []change) ([]*RouteError, error) {
 	left, err := o.undone(ctx, changes)
 	if err != nil {
 		return nil, err
 	}
-	var failed []*WayError
+	var failed []*RouteError
 	for _, c := range left {
 		err := c.blocked(failed)
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,8 +184,13 @@ func TestNewRemotes(t *testing.T) {
 		if unsupported := name != "overlay" && name != "l2bridge"; errors.Is(err, hns.ErrUnsupported) != unsupported || (err == nil) == unsupported {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := node.NewRemotes(nil, nil, p, nil); err == nil {
-			t.Errorf("%s: without client and host", name)
+		for _, c := range []*hns.Client{nil, m.client} {
+			if _, err := node.NewRemotes(c, nil, p, nil); err == nil && (c == nil || name != "overlay") {
+				t.Errorf("%s: without host, and client %v", name, c)
+			}
+		}
+		if _, err := node.NewRemotes(nil, m.host, p, nil); err == nil {
+			t.Errorf("%s: without client", name)
 		}
 	}
 	if _, err := node.NewRemotes(nil, nil, nil, nil); err == nil {
@@ -229,7 +235,7 @@ func TestBridgeRemotes(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	if len(calls) > 0 {
+	if fmt.Sprint(calls) != "map[list:1]" { // for the network
 		t.Errorf("HNS was asked: %v", calls)
 	}
 	c.wantWays("two nodes", append(foreign, "10.244.7.0/24 192.0.2.7", "10.244.8.0/24 192.0.2.8", "10.9.0.0/16 192.0.2.1")...)
@@ -261,7 +267,7 @@ func TestBridgeDualStack(t *testing.T) {
 	d := furtherDescriptions()["l2bridge-dual-stack"]
 	m, p := newMachine(t, emulator.Options{Adapters: []emulator.Adapter{{Name: "Ethernet", Addresses: prefixes("192.0.2.10/24", "2001:db8::10/64")}}}), planOf(t, d)
 	m.ensure(p, nil)
-	r, err := node.NewRemotes(nil, m.host, p, nil)
+	r, err := node.NewRemotes(m.client, m.host, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,10 +299,11 @@ func (s systemRoutes) DeleteRoute(_ context.Context, r hostnet.Route) error {
 // TestSystemRoutesStay: what Windows makes itself, or DHCP gave, is not ours.
 func TestSystemRoutesStay(t *testing.T) {
 	m, p := newMachine(t, emulator.Options{}), planOf(t, descriptions()["l2bridge"])
-	route := hostnet.Route{Destination: netip.MustParsePrefix("10.244.66.0/24"), NextHop: addr("192.0.2.1"), Interface: 1}
+	m.ensure(p, nil)
+	route := hostnet.Route{Destination: netip.MustParsePrefix("10.244.66.0/24"), NextHop: addr("192.0.2.1"), Interface: m.link().Index}
 	given := route
 	given.Static, given.DHCP = true, true
-	r, err := node.NewRemotes(nil, systemRoutes{m.host, []hostnet.Route{route, given}}, p, nil)
+	r, err := node.NewRemotes(m.client, systemRoutes{m.host, []hostnet.Route{route, given}}, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +338,7 @@ func TestStuckRoute(t *testing.T) {
 	bare := func(i int) node.Remote { return with(remote(i), func(r *node.Remote) { r.MAC = hns.MAC{} }) }
 	c.reconcile(bare(16))
 	var err error
-	if c.remotes, err = node.NewRemotes(nil, stuckHost{c.host}, c.plan, nil); err != nil {
+	if c.remotes, err = node.NewRemotes(c.client, stuckHost{c.host}, c.plan, nil); err != nil {
 		t.Fatal(err)
 	}
 	heir := with(bare(17), func(r *node.Remote) { r.Subnets = prefixes("10.244.16.0/22") })
@@ -344,13 +351,61 @@ func TestStuckRoute(t *testing.T) {
 
 // TestNoLink: the node's address is on no adapter.
 func TestNoLink(t *testing.T) {
-	m, p := newMachine(t, emulator.Options{Adapters: []emulator.Adapter{{Name: "Ethernet", Addresses: prefixes("198.51.100.10/24")}}}), planOf(t, descriptions()["l2bridge"])
-	r, err := node.NewRemotes(nil, m.host, p, nil)
+	m, p := newMachine(t, emulator.Options{}), planOf(t, descriptions()["l2bridge"])
+	m.ensure(p, nil)
+	host := hostnet.NewMemory(hostnet.Fixed(hostnet.Adapter{Name: "Ethernet", Index: 1, Addresses: prefixes("198.51.100.10/24")}))
+	r, err := node.NewRemotes(m.client, host, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Reconcile(t.Context(), []node.Remote{remote(7)}); !errors.Is(err, node.ErrAdapter) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRoutesBelow: routes that were made while the network was gone are on the
+// bare adapter, which carries nothing once HNS has taken it over.
+func TestRoutesBelow(t *testing.T) {
+	c := newCluster(t, "l2bridge", 0, nil)
+	for i, dst := range []string{"10.244.7.0/24", "10.244.8.0/24", "172.16.0.0/16"} {
+		r := hostnet.Route{Destination: netip.MustParsePrefix(dst), NextHop: addr("192.0.2.7").Next(), Interface: 1}
+		if i == 0 {
+			r.NextHop = addr("192.0.2.7")
+		}
+		if err := c.host.AddRoute(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.reconcile(with(remote(7), func(r *node.Remote) { r.MAC = hns.MAC{} }))
+	routes, err := c.host.Routes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range routes {
+		got = append(got, r.String())
+	}
+	slices.Sort(got)
+	want := []string{fmt.Sprintf("10.244.7.0/24 via 192.0.2.7 on interface %d", c.link().Index), "172.16.0.0/16 via 192.0.2.8 on interface 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestBeforeEnsure: without the network nothing is done, in both modes.
+func TestBeforeEnsure(t *testing.T) {
+	for _, name := range []string{"overlay", "l2bridge"} {
+		m, p := newMachine(t, emulator.Options{}), planOf(t, descriptions()[name])
+		r, err := node.NewRemotes(m.client, m.host, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Reconcile(t.Context(), []node.Remote{remote(7)}); !errors.Is(err, hns.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if routes, err := m.host.Routes(t.Context()); err != nil || len(routes) > 0 {
+			t.Errorf("%s: %v, %v", name, routes, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,17 @@ func newMachine(tb testing.TB, opts emulator.Options) *machine {
 		return list, err
 	})
 	return m
+}
+
+// link is the adapter that has the node's address.
+func (m *machine) link() hostnet.Adapter {
+	m.tb.Helper()
+	all, err := m.host.Adapters(context.Background())
+	i := slices.IndexFunc(all, func(a hostnet.Adapter) bool { return a.Has(addr("192.0.2.10")) })
+	if err != nil || i < 0 {
+		m.tb.Fatal(all, err)
+	}
+	return all[i]
 }
 
 func (m *machine) ensure(p *node.Plan, opts *node.EnsureOptions) *node.State {

@@ -168,6 +168,14 @@ func (a *Agent) handle(ctx context.Context) {
 func (a *Agent) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
+	err := a.look(ctx)
+	if errors.Is(err, hns.ErrNotFound) {
+		err = a.look(ctx) // somebody took the network away: it is made anew at once
+	}
+	return err
+}
+
+func (a *Agent) look(ctx context.Context) error {
 	own, err := a.prepare(ctx)
 	if err != nil {
 		a.set(func(s *Status) { s.Ready = false })
@@ -181,9 +189,6 @@ func (a *Agent) sync(ctx context.Context) error {
 	refused, err := a.lead(ctx)
 	if err != nil {
 		a.ensured = time.Time{} // HNS may have lost more than ways
-	}
-	if errors.Is(err, hns.ErrNotFound) {
-		a.set(func(s *Status) { s.Ready = false })
 	}
 	if err = errors.Join(a.publish(ctx, own), err); err == nil {
 		err = a.start(ctx, own)

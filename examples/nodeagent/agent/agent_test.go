@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -282,8 +283,12 @@ func TestLinuxPort(t *testing.T) {
 	windows := linux(8, vxlanConf)
 	windows.Labels[corev1.LabelOSStable] = "windows"
 	n.put(windows)
+	old := linux(9, vxlanConf) // from before there was that label
+	delete(old.Labels, corev1.LabelOSStable)
+	old.Status.NodeInfo.OperatingSystem = "windows"
+	n.put(old)
 	n.run()
-	n.untilWays("10.244.8.0/24 192.0.2.8 00-00-08")
+	n.untilWays("10.244.8.0/24 192.0.2.8 00-00-08", "10.244.9.0/24 192.0.2.9 00-00-09")
 	if s := n.agent.Status().Report.Skipped; len(s) != 1 || s[0].Node != "linux-07" || s[0].Fault != node.FaultPort {
 		t.Errorf("skipped: %v", s)
 	}
@@ -399,6 +404,14 @@ func TestHNSComesAndGoes(t *testing.T) {
 	n.untilWays("10.244.7.0/24 192.0.2.7 00-00-07")
 	pod := n.pod(20)
 
+	n.hns.Stop()
+	n.put(linux(8, vxlanConf))
+	n.until("without HNS again, said once", func(s Status) bool {
+		return unreachable(s.Err) && !strings.Contains(s.Err.Error(), "remotes of network")
+	})
+	n.hns.Start()
+	n.untilWays("10.244.7.0/24 192.0.2.7 00-00-07", "10.244.8.0/24 192.0.2.8 00-00-08")
+	n.remove("linux-08")
 	if err := n.hns.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -428,6 +441,42 @@ func TestHNSComesAndGoes(t *testing.T) {
 	}
 	n.put(linux(9, vxlanConf))
 	n.untilWays("10.244.8.0/24 192.0.2.8 00-00-08", "10.244.9.0/24 192.0.2.9 00-00-09")
+}
+
+// TestResync: what others did is put right although no Node changes.
+func TestResync(t *testing.T) {
+	for name, conf := range map[string]string{"vxlan": vxlanConf, "host-gw": hostGWConf} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNode(t, conf)
+			n.opts.Resync = 20 * time.Millisecond
+			n.put(linux(7, conf))
+			n.run()
+			n.until("ready", ready)
+			want := n.ways()
+			if conf == hostGWConf {
+				routes, err := n.host.Routes(t.Context())
+				if err != nil || len(routes) != 1 {
+					t.Fatal(routes, err)
+				}
+				if err := n.host.DeleteRoute(t.Context(), routes[0]); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				network, err := n.client.Networks.ByName(t.Context(), "flannel.4096")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := n.client.Networks.RemovePolicies(t.Context(), network.ID, hns.PoliciesOf[hns.RemoteSubnetRoute](network.Policies)[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Remove(n.opts.ConflistFile); err != nil {
+				t.Fatal(err)
+			}
+			n.untilWays(want...)
+			n.until("the conflist is back", func(Status) bool { _, err := os.Stat(n.opts.ConflistFile); return err == nil })
+		})
+	}
 }
 
 // TestRefusedWay: one way that HNS refuses holds up neither pods nor the others.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,7 +43,7 @@ func (l *leases) remote(n *corev1.Node) (r node.Remote, ok bool) {
 }
 
 func (l *leases) read(n *corev1.Node, r *node.Remote) error {
-	if t := n.Annotations[l.names.backendType]; t != l.netConf.Backend {
+	if t := n.Annotations[l.names.backendType]; !strings.EqualFold(t, l.netConf.Backend) { // as flanneld on Windows compares it
 		return fmt.Errorf("annotation %s is %q, and %q on this node", l.names.backendType, t, l.netConf.Backend)
 	}
 	subnet, err := podSubnet(n)

@@ -30,6 +30,9 @@ func TestNetworkIsGoneAsANodeChanges(t *testing.T) {
 				list, err := n.client.Networks.List(t.Context())
 				return err == nil && len(list) == 1 && ready(s) && s.Report.Added+s.Report.Kept == 2
 			})
+			if f := n.agent.Status().Failures; f > 0 {
+				t.Errorf("%d looks at everything failed before it was made anew", f)
+			}
 			host, err := hostnet.Take(t.Context(), n.host)
 			if err != nil {
 				t.Fatal(err)

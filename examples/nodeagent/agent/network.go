@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/hnskit/hnskit/hns"
 	"github.com/hnskit/hnskit/modes"
 	"github.com/hnskit/hnskit/modes/node"
 	"github.com/hnskit/hnskit/subnetenv"
@@ -183,7 +182,7 @@ func (a *Agent) serviceCIDRs(ctx context.Context) ([]netip.Prefix, error) {
 
 // ensure makes the network as planned, unless it was just now.
 func (a *Agent) ensure(ctx context.Context) error {
-	if a.fresh() && !a.lost(ctx) {
+	if a.fresh() {
 		return nil
 	}
 	state, err := node.Ensure(ctx, a.opts.HNS, a.opts.Host, a.plan,
@@ -201,17 +200,6 @@ func (a *Agent) ensure(ctx context.Context) error {
 	}
 	a.state, a.ensured = state, time.Now()
 	return nil
-}
-
-// lost reports whether a host-gw network is gone. Leading to the other nodes does
-// not find that out there, as it does on VXLAN: the routes would be put on the
-// bare adapter, and stay on it when the network takes its address.
-func (a *Agent) lost(ctx context.Context) bool {
-	if a.plan.Description.Mode != modes.L2Bridge {
-		return false
-	}
-	_, err := a.opts.HNS.Networks.ByID(ctx, a.state.Network.ID)
-	return errors.Is(err, hns.ErrNotFound)
 }
 
 // lead leads to the other nodes. refused are single ways, which hold up nothing

@@ -32,6 +32,7 @@ func TestWhatWakes(t *testing.T) {
 		"managed fields":   {func(x *corev1.Node) { x.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}} }, false},
 		"address":          {func(x *corev1.Node) { x.Annotations["flannel.alpha.coreos.com/public-ip"] = "192.0.2.99" }, true},
 		"data":             {func(x *corev1.Node) { x.Annotations["flannel.alpha.coreos.com/backend-data"] = "null" }, true},
+		"system":           {func(x *corev1.Node) { x.Status.NodeInfo.OperatingSystem = "windows" }, true},
 		"podCIDR":          {func(x *corev1.Node) { x.Spec.PodCIDRs = []string{"10.244.99.0/24"} }, true},
 		"InternalIP": {func(x *corev1.Node) {
 			x.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.99"}}
