@@ -92,12 +92,12 @@ var events = map[string]string{
 	node.CountEnsures:           "Looks at the node's network.",
 	node.CountEnsureFailures:    "Looks at the node's network that ended with an error.",
 	node.CountEnsureChanges:     "Changes of the node's network.",
-	node.CountReconciles:        "Looks at the ways to the other nodes.",
-	node.CountReconcileFailures: "Looks at the ways to the other nodes that ended with an error.",
+	node.CountReconciles:        "Looks at the routes to the other nodes.",
+	node.CountReconcileFailures: "Looks at the routes to the other nodes that ended with an error.",
 	node.CountRoutesAdded:       "Ways to other nodes that were added.",
 	node.CountRoutesChanged:     "Ways to other nodes that were changed.",
 	node.CountRoutesRemoved:     "Ways to other nodes that were removed.",
-	node.CountBatchesRefused:    "Requests with several ways that HNS did not carry out, tried again one by one.",
+	node.CountBatchesRefused:    "Requests with several routes that HNS did not carry out, tried again one by one.",
 }
 
 func newCollector(s reporter, counters *node.Counters) *collector {
@@ -112,8 +112,8 @@ func newCollector(s reporter, counters *node.Counters) *collector {
 		patches:      desc("nodeagent_node_patches_total", "Writes to the Node object."),
 		ready:        desc("nodeagent_ready", "1 if the node has its network and its files, else 0."),
 		nodes:        desc("nodeagent_nodes", "Other nodes of the cluster that flannel manages."),
-		ways:         desc("nodeagent_ways", "Pod subnets that are led to their node."),
-		refused:      desc("nodeagent_ways_refused", "Pod subnets that could not be led to their node, or away from it."),
+		ways:         desc("nodeagent_routes", "Pod subnets that are led to their node."),
+		refused:      desc("nodeagent_routes_refused", "Pod subnets that could not be led to their node, or away from it."),
 		skipped:      desc("nodeagent_skipped_nodes", "Nodes that are skipped now, by fault.", "fault"),
 		lastSync:     desc("nodeagent_last_sync_timestamp_seconds", "When a look at everything last ended well; 0: never."),
 		lastSyncGood: desc("nodeagent_last_sync_success", "1 if the last look at everything ended well, else 0."),

@@ -173,16 +173,16 @@ hnskit_nodeagent_sync_failures_total 2
 # HELP hnskit_nodeagent_syncs_total Looks at everything: the node's network, the other nodes, the node's files and its Node object.
 # TYPE hnskit_nodeagent_syncs_total counter
 hnskit_nodeagent_syncs_total 9
-# HELP hnskit_nodeagent_ways Pod subnets that are led to their node.
-# TYPE hnskit_nodeagent_ways gauge
-hnskit_nodeagent_ways 7
-# HELP hnskit_nodeagent_ways_refused Pod subnets that could not be led to their node, or away from it.
-# TYPE hnskit_nodeagent_ways_refused gauge
-hnskit_nodeagent_ways_refused 1
+# HELP hnskit_nodeagent_routes Pod subnets that are led to their node.
+# TYPE hnskit_nodeagent_routes gauge
+hnskit_nodeagent_routes 7
+# HELP hnskit_nodeagent_routes_refused Pod subnets that could not be led to their node, or away from it.
+# TYPE hnskit_nodeagent_routes_refused gauge
+hnskit_nodeagent_routes_refused 1
 `
 	names := []string{"hnskit_hns_calls_total", "hnskit_hns_late_calls_total", "hnskit_nodeagent_last_sync_success", "hnskit_nodeagent_last_sync_timestamp_seconds",
 		"hnskit_nodeagent_node_patches_total", "hnskit_nodeagent_nodes", "hnskit_nodeagent_ready", "hnskit_nodeagent_skipped_nodes",
-		"hnskit_nodeagent_sync_failures_total", "hnskit_nodeagent_syncs_total", "hnskit_nodeagent_ways", "hnskit_nodeagent_ways_refused"}
+		"hnskit_nodeagent_sync_failures_total", "hnskit_nodeagent_syncs_total", "hnskit_nodeagent_routes", "hnskit_nodeagent_routes_refused"}
 	if err := testutil.GatherAndCompare(m.registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}

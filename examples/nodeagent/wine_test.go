@@ -96,7 +96,7 @@ func TestProgramUnderWine(t *testing.T) {
 				_, text := get(t, url+"/metrics")
 				created := map[string]string{"the first time": "1", "after it was killed": ""}[time]
 				for series, want := range map[string]string{
-					"hnskit_nodeagent_ready": "1", "hnskit_nodeagent_ways": "1", "hnskit_nodeagent_ways_refused": "0",
+					"hnskit_nodeagent_ready": "1", "hnskit_nodeagent_routes": "1", "hnskit_nodeagent_routes_refused": "0",
 					`hnskit_hns_calls_total{code="ok",kind="network",verb="create"}`: created,
 				} {
 					if got := metric(text, series); got != want {
