@@ -29,8 +29,7 @@ var (
 
 // largeNode is a Linux node with its lease.
 func largeNode(i int, backend string) *corev1.Node {
-	address := netip.AddrFrom4([4]byte{172, 20, byte(i >> 8), byte(i)})
-	n := kubetest.Node{Name: fmt.Sprintf("lin-%04d", i), OS: "linux", Address: address,
+	n := kubetest.Node{Name: fmt.Sprintf("lin-%04d", i), OS: "linux", Address: largeAddress(i),
 		PodCIDRs: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128 + byte(i>>8), byte(i), 0}), 24)}}.Object()
 	for k, v := range largeLease(i, 0, backend).Annotations() {
 		n.Annotations[k] = v
@@ -38,10 +37,15 @@ func largeNode(i int, backend string) *corev1.Node {
 	return n
 }
 
+// largeAddress leaves out the address of the link itself, which is no node's.
+func largeAddress(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{172, 20, 1 + byte(i>>8), byte(i)})
+}
+
 // largeLease is the lease of node i, and its nth since it joined: the MAC
 // address is another, and on host-gw, where there is none, the address.
 func largeLease(i, nth int, backend string) kubetest.Lease {
-	address := netip.AddrFrom4([4]byte{172, 20, byte(i >> 8), byte(i)})
+	address := largeAddress(i)
 	if backend == subnetenv.BackendVXLAN {
 		return kubetest.VXLAN(address, net.HardwareAddr{0x4e, 0x0a, byte(nth >> 8), byte(nth), byte(i >> 8), byte(i)})
 	}
