@@ -315,7 +315,7 @@ func checkServed(t *testing.T, url string) {
 	for series, want := range map[string]string{
 		"hnskit_nodeagent_ready":                                                          "1",
 		"hnskit_nodeagent_nodes":                                                          "1",
-		"hnskit_nodeagent_routes":                                                           "1",
+		"hnskit_nodeagent_routes":                                                         "1",
 		"hnskit_nodeagent_last_sync_success":                                              "1",
 		"hnskit_node_routes_added_total":                                                  "1",
 		`hnskit_nodeagent_skipped_nodes{fault="no_mac"}`:                                  "0",
