@@ -146,7 +146,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for name, d := range c.events {
 		counter(d, counts[name])
 	}
-	found := byFault(0)
+	found := zeroOfEach()
 	for name, n := range counts {
 		if fault, ok := strings.CutPrefix(name, node.CountNodesSkipped); ok {
 			found[node.Fault(fault)] = int(n)
@@ -156,7 +156,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		counter(c.skips, uint64(n), string(fault))
 	}
 	st := c.status.status()
-	now := byFault(0)
+	now := zeroOfEach()
 	for _, s := range st.Report.Skipped {
 		now[s.Fault]++
 	}
@@ -178,10 +178,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.lastSync, at)
 }
 
-func byFault(n int) map[node.Fault]int {
+// zeroOfEach has every fault, as a series that begins with its first event shows
+// no increase.
+func zeroOfEach() map[node.Fault]int {
 	out := map[node.Fault]int{}
 	for _, f := range node.Faults() {
-		out[f] = n
+		out[f] = 0
 	}
 	return out
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"github.com/hnskit/hnskit/examples/nodeagent/agent"
 )
 
 // into makes a value's parser store what it reads.
@@ -135,11 +135,7 @@ func parseIPv4(text string) (netip.Addr, error) {
 
 // parseAnnotationPrefix takes what a name of an annotation can begin with.
 func parseAnnotationPrefix(text string) (string, error) {
-	name := text
-	if !strings.Contains(text, "/") {
-		name += "/"
-	}
-	if len(validation.IsQualifiedName(name+"x")) > 0 {
+	if text == "" || agent.CheckAnnotationPrefix(text) != nil {
 		return "", errors.New("names of annotations cannot begin so; flannel.alpha.coreos.com and example.com/flannel are such beginnings")
 	}
 	return text, nil

@@ -16,6 +16,13 @@ type annotations struct {
 	managed, backendType, backendData, publicIP, publicIPOverwrite, nodePublicIP string
 }
 
+// CheckAnnotationPrefix says whether names of annotations can begin so, as
+// Options.AnnotationPrefix must. The empty one is the default.
+func CheckAnnotationPrefix(prefix string) error {
+	_, err := newAnnotations(prefix)
+	return err
+}
+
 // newAnnotations takes a prefix as flanneld does: a slash is added if there is
 // none, and a hyphen to what follows one.
 func newAnnotations(prefix string) (annotations, error) {

@@ -113,8 +113,7 @@ func (o *Options) check() error {
 	need(!o.CanReach.IsValid() || o.CanReach.Is4() && !o.CanReach.IsUnspecified(), "CanReach: %s: not an IPv4 address", o.CanReach)
 	need(o.Resync >= 0, "Resync: %s: negative", o.Resync)
 	need(o.Debounce >= 0, "Debounce: %s: negative", o.Debounce)
-	_, err := newAnnotations(o.AnnotationPrefix)
-	if err != nil {
+	if err := CheckAnnotationPrefix(o.AnnotationPrefix); err != nil {
 		bad = append(bad, err)
 	}
 	if err := errors.Join(bad...); err != nil {
